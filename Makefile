@@ -1,0 +1,44 @@
+# One virtual environment for every target; each stamp file says which extras it holds.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test lint format bench clean
+
+help:
+	@echo "make demo    set up, select 16 of 64 pixels of the digits, draw the result"
+	@echo "make test    set up and run every check: lint, types, contracts, docstrings, doctests, tests"
+	@echo "make bench   set up and measure speed and memory against other libraries (minutes)"
+	@echo "make format  rewrite the sources in the house style"
+	@echo "make clean   remove the virtual environment and everything generated"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	@touch $@
+
+demo: $(VENV)/.installed-plot
+	$(BIN)/python examples/demo_digits.py
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/*.py')
+
+test: lint
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

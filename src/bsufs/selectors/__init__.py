@@ -1,0 +1,1 @@
+"""Feature selectors, one estimator a file."""

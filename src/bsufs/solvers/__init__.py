@@ -1,0 +1,1 @@
+"""Algorithms on arrays and operators; no estimator in sight."""
