@@ -1,0 +1,356 @@
+"""Proximal alternating minimisation with fixed weights (the paper's Algorithm 1).
+
+Minimises, over orthonormal W and free U, V,
+
+    f(W, U, V) = -tr(W'SW) + lambda_row sum_i ||v^i||^p + lambda_element sum_ij |u_ij|^q
+                 + beta_element/2 ||W - U||^2 + beta_row/2 ||W - V||^2.
+
+A penalty that is absent takes its variable with it: minimising over an unpenalised U gives U = W.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsufs.penalties import ElementPenalty, RowPenalty, row_norms
+from bsufs.scatter import Scatter
+from bsufs.solvers.survival import Survival
+from bsufs.solvers.w_steps import PolarStep, WStep, w_gradient
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """A penalty on a copy of W, how tightly the copy is tied to W, and how slowly it may move.
+
+    Parameters
+    ----------
+    penalty : ElementPenalty or RowPenalty
+        What the copy pays for not being sparse.
+    beta : float
+        Weight of half the squared distance between the copy and W; positive.
+    tau : float
+        Weight of half the squared move of the copy in one step; not negative.
+    """
+
+    penalty: ElementPenalty | RowPenalty
+    beta: float
+    tau: float
+
+    @property
+    def step(self) -> float:
+        """Step of the proximal map, 1 / (beta + tau).
+
+        Returns
+        -------
+        float
+            The step.
+        """
+        return 1.0 / (self.beta + self.tau)
+
+    def centre(self, W: Array, copy: Array) -> Array:
+        """Return the point whose proximal map is the next copy.
+
+        Parameters
+        ----------
+        W : array of shape (d, m)
+            The frame.
+        copy : array of shape (d, m)
+            The copy so far.
+
+        Returns
+        -------
+        array of shape (d, m)
+            (beta W + tau copy) / (beta + tau).
+        """
+        return (self.beta * W + self.tau * copy) * self.step
+
+    def value(self, W: Array, copy: Array) -> float:
+        """Return the penalty of the copy plus the cost of its distance from W.
+
+        Parameters
+        ----------
+        W : array of shape (d, m)
+            The frame.
+        copy : array of shape (d, m)
+            The copy.
+
+        Returns
+        -------
+        float
+            This coupling's part of f.
+        """
+        gap = W - copy
+        return self.penalty.value(copy) + 0.5 * self.beta * float(np.vdot(gap, gap))
+
+    def criticality(self, W: Array, copy: Array) -> float:
+        """Return the distance of zero from the subdifferential of this coupling in the copy.
+
+        Parameters
+        ----------
+        W : array of shape (d, m)
+            The frame.
+        copy : array of shape (d, m)
+            The copy.
+
+        Returns
+        -------
+        float
+            Zero at a critical point.
+        """
+        pull = self.beta * (copy - W)
+        rows = isinstance(self.penalty, RowPenalty)
+        sizes = row_norms(copy)[:, None] if rows else np.abs(copy)
+        weight: Any = self.penalty.weight
+        if isinstance(self.penalty, RowPenalty) and self.penalty.row_weights is not None:
+            weight = weight * self.penalty.row_weights[:, None]
+        s = self.penalty.exponent
+        alive = sizes > 0
+        with np.errstate(invalid="ignore", over="ignore"):
+            slope = weight * s * np.where(alive, sizes, 1.0) ** (s - 2.0) * copy
+        residual = np.where(alive, pull + slope, 0.0)
+        if s == 1.0:
+            # At zero the subdifferential is a ball of radius weight; for s < 1 it is everything.
+            at_zero = row_norms(pull)[:, None] if rows else np.abs(pull)
+            excess = np.where(alive, 0.0, np.maximum(at_zero - weight, 0.0))
+            return float(np.hypot(np.linalg.norm(residual), np.linalg.norm(excess)))
+        return float(np.linalg.norm(residual))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The penalised problem f, with the operator S and one coupling per penalty.
+
+    Parameters
+    ----------
+    scatter : Scatter
+        The operator S.
+    row : Coupling or None
+        The row penalty on V; None for no such term.
+    element : Coupling or None
+        The element penalty on U; None for no such term.
+    tau : float
+        Weight of half the squared move of W in one step.
+    """
+
+    scatter: Scatter
+    row: Coupling | None
+    element: Coupling | None
+    tau: float
+
+    def objective(self, W: Array, SW: Array, U: Array, V: Array) -> float:
+        """Return f(W, U, V).
+
+        Parameters
+        ----------
+        W, SW, U, V : arrays of shape (d, m)
+            The variables, and the product of W with S.
+
+        Returns
+        -------
+        float
+            The value.
+        """
+        value = -float(np.vdot(W, SW))
+        if self.element is not None:
+            value += self.element.value(W, U)
+        if self.row is not None:
+            value += self.row.value(W, V)
+        return value
+
+    def linear_term(self, W: Array, U: Array, V: Array) -> Array:
+        """Return L = beta_element U + beta_row V + tau W, the linear part of the W-problem.
+
+        Parameters
+        ----------
+        W, U, V : arrays of shape (d, m)
+            The proximal centre and the copies.
+
+        Returns
+        -------
+        array of shape (d, m)
+            The linear term.
+        """
+        L = self.tau * W
+        if self.element is not None:
+            L = L + self.element.beta * U
+        if self.row is not None:
+            L = L + self.row.beta * V
+        return L
+
+    def criticality(self, W: Array, U: Array, V: Array) -> float:
+        """Return the distance of zero from the subdifferential of f.
+
+        Parameters
+        ----------
+        W, U, V : arrays of shape (d, m)
+            The variables.
+
+        Returns
+        -------
+        float
+            Zero at a critical point.
+        """
+        in_w = w_gradient(W, self.scatter @ W, self.linear_term(0.0 * W, U, V))
+        parts = [float(np.linalg.norm(in_w))]
+        if self.element is not None:
+            parts.append(self.element.criticality(W, U))
+        if self.row is not None:
+            parts.append(self.row.criticality(W, V))
+        return float(np.linalg.norm(parts))
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees after each iteration.
+
+    Parameters
+    ----------
+    iteration : int
+        Counted from 1.
+    max_iter : int
+        Iterations at most.
+    objective : float
+        f after the iteration.
+    n_alive : int
+        Living rows.
+    W, U, V : arrays of shape (d, m)
+        The iterates; not to be changed.
+    """
+
+    iteration: int
+    max_iter: int
+    objective: float
+    n_alive: int
+    W: Array = field(repr=False)
+    U: Array = field(repr=False)
+    V: Array = field(repr=False)
+
+
+Callback = Callable[[Progress], object]
+
+
+@dataclass(frozen=True)
+class AlternationResult:
+    """Where the alternation ended and how it got there.
+
+    Parameters
+    ----------
+    W, U, V : arrays of shape (d, m)
+        The frame, its element-sparse and its row-sparse copy.
+    objective_history : array of shape (n_iter + 1,)
+        f at the start and after each iteration.
+    element_gap_history, row_gap_history : arrays of shape (n_iter,)
+        ||W - U|| and ||W - V|| after each iteration.
+    n_iter : int
+        Iterations done.
+    stopping_reason : str
+        "converged", "max_iter" or "callback".
+    survival : Survival
+        How long each row of V stayed alive.
+    """
+
+    W: Array
+    U: Array
+    V: Array
+    objective_history: Array
+    element_gap_history: Array
+    row_gap_history: Array
+    n_iter: int
+    stopping_reason: str
+    survival: Survival
+
+
+def proximal_alternation(
+    problem: Problem,
+    W: Array,
+    *,
+    U: Array | None = None,
+    V: Array | None = None,
+    first_centre: Array | None = None,
+    w_step: WStep | None = None,
+    max_iter: int = 500,
+    tol: float = 1e-4,
+    callback: Callback | None = None,
+) -> AlternationResult:
+    """Minimise f by turns in W, U and V until its relative change falls below `tol`.
+
+    Every step is a proximal one, so each lowers f by at least tau/2 times its squared move, and the
+    iterates converge to a critical point (see the page on convergence).
+
+    Parameters
+    ----------
+    problem : Problem
+        The objective and its weights.
+    W : array of shape (d, m)
+        Orthonormal start.
+    U, V : arrays of shape (d, m), optional
+        Where the copies start; zero by default, as in the authors' code.
+    first_centre : array of shape (d, m), optional
+        The point the first W-step stays close to, the start by default. The authors' code has zero,
+        which on orthonormal frames is no pull at all.
+    w_step : WStep, optional
+        How W is updated; one polar step by default.
+    max_iter : int, default=500
+        Iterations at most.
+    tol : float, default=1e-4
+        Stop when |f_k - f_(k-1)| / max(1, |f_(k-1)|) is smaller.
+    callback : callable, optional
+        Called with a `Progress` after each iteration; a true answer stops the run.
+
+    Returns
+    -------
+    AlternationResult
+        The iterates, histories and the reason for stopping.
+    """
+    w_step = PolarStep() if w_step is None else w_step
+    scatter, row, element = problem.scatter, problem.row, problem.element
+    U = np.zeros_like(W) if U is None else U
+    V = np.zeros_like(W) if V is None else V
+    centre = W if first_centre is None else first_centre
+    SW = scatter @ W
+    objectives = [problem.objective(W, SW, U, V)]
+    element_gaps: list[float] = []
+    row_gaps: list[float] = []
+    survival = Survival(W.shape[0])
+    reason = "max_iter"
+
+    for iteration in range(1, max_iter + 1):
+        W, SW = w_step(scatter, W, SW, problem.linear_term(centre, U, V))
+        centre = W
+        U = W if element is None else element.penalty.prox(element.centre(W, U), element.step)
+        Z = W if row is None else row.centre(W, V)
+        V = W if row is None else row.penalty.prox(Z, row.step)
+        alive = V.any(axis=1)
+        survival.record(row_norms(Z), alive)
+
+        objectives.append(problem.objective(W, SW, U, V))
+        element_gaps.append(float(np.linalg.norm(W - U)))
+        row_gaps.append(float(np.linalg.norm(W - V)))
+        progress = Progress(
+            iteration, max_iter, objectives[-1], int(np.count_nonzero(alive)), W, U, V
+        )
+        if callback is not None and callback(progress):
+            reason = "callback"
+            break
+        if abs(objectives[-1] - objectives[-2]) / max(1.0, abs(objectives[-2])) < tol:
+            reason = "converged"
+            break
+
+    return AlternationResult(
+        W=W,
+        U=U,
+        V=V,
+        objective_history=np.array(objectives),
+        element_gap_history=np.array(element_gaps),
+        row_gap_history=np.array(row_gaps),
+        n_iter=len(row_gaps),
+        stopping_reason=reason,
+        survival=survival,
+    )

@@ -1,0 +1,102 @@
+"""How many components: parallel analysis without permutations, or a share of the variance."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from bsufs.scatter import Scatter
+
+Array = NDArray[np.float64]
+
+_FIRST_GUESS = 32
+
+
+def noise_edge(diagonal: Array, total_weight: float) -> float:
+    """Return the largest eigenvalue to expect of S if its columns were independent.
+
+    Parallel analysis shuffles every column by itself, which keeps the variances and destroys the
+    correlations, and counts the eigenvalues of S above the largest one of the shuffled data. In the
+    limit of many samples and features that eigenvalue is the upper edge of the generalised
+    Marchenko-Pastur law, which needs no shuffling: with variances s_j = S_jj / n it is
+
+        n min over 0 < a < 1/max_j s_j of  1/a + (1/n) sum_j s_j / (1 - a s_j),
+
+    a convex problem in one variable (Dobriban and Owen, 2019). So the number of components depends
+    on S and n alone: not on a seed, nor on the order of rows and columns.
+
+    Parameters
+    ----------
+    diagonal : array of shape (d,)
+        Diagonal of S.
+    total_weight : float
+        Number of samples, or the sum of their weights.
+
+    Returns
+    -------
+    float
+        The edge, in the units of S.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bsufs.solvers.components import noise_edge
+    >>> round(noise_edge(np.full(100, 400.0), 400) / 400, 6)  # (1 + sqrt(100 / 400))^2
+    2.25
+    """
+    variances = np.sort(diagonal[diagonal > 0])[::-1]
+    if variances.size == 0:
+        return 0.0
+    largest = variances[0]
+    relative = variances / largest
+
+    def edge(a: float) -> float:
+        return 1.0 / a + float((relative / (1.0 - a * relative)).sum()) / total_weight
+
+    solution = minimize_scalar(
+        edge, bounds=(1e-9, 1.0 - 1e-12), method="bounded", options={"xatol": 1e-12}
+    )
+    return float(solution.fun) * float(largest)
+
+
+def start_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Array, Array]:
+    """Return the leading eigenpairs of S, as many as asked for.
+
+    Parameters
+    ----------
+    scatter : Scatter
+        The operator S, not zero.
+    n_components : int, float or "auto"
+        A number; a share of the total variance that the components reach; or as many as have an
+        eigenvalue above the noise edge, but at least one.
+
+    Returns
+    -------
+    values : array of shape (m,)
+        Eigenvalues in descending order.
+    vectors : array of shape (d, m)
+        Eigenvectors.
+    """
+    if isinstance(n_components, int | np.integer):
+        return scatter.leading_eigenvectors(int(n_components))
+    edge, goal = 0.0, np.inf
+    if isinstance(n_components, str):
+        edge = noise_edge(scatter.diagonal(), scatter.total_weight)
+    else:
+        goal = float(n_components) * scatter.trace()
+    limit = min(scatter.max_rank, scatter.shape[0])
+    # A little below the exact trace, or rounding would let a share of one run to the last digit.
+    goal = goal * (1.0 - 1e-12)
+    size = min(_FIRST_GUESS, limit)
+    while True:
+        values, vectors = scatter.leading_eigenvectors(size)
+        enough = values[-1] <= edge or values.sum() >= goal
+        if enough or size == limit:
+            break
+        size = min(2 * size, limit)
+    reached = np.count_nonzero(values > edge)
+    if np.isfinite(goal):
+        reached = int(np.searchsorted(np.cumsum(values), goal)) + 1
+    m = int(np.clip(reached, 1, size))
+    return values[:m], vectors[:, :m]

@@ -1,0 +1,246 @@
+"""The W-step: lower g(W) = -tr(W'SW) - <L, W> over orthonormal frames.
+
+On the Stiefel manifold ||W||^2 = m is constant, so every coupling term (beta/2)||W - U||^2 is
+linear in W, and g with L = beta_element U + beta_row V + tau W_k is the paper's W-problem up to a
+constant. A W-step takes a frame with its product S W and gives back a better frame with its product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsufs.scatter import Scatter
+from bsufs.stiefel import polar_factor, retraction_factor, symmetric_part, tangent_projection
+
+Array = NDArray[np.float64]
+
+
+class WStep(Protocol):
+    """What the alternation asks of a W-step."""
+
+    def __call__(self, scatter: Scatter, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
+        """Return a frame with g no higher than at W, and its product with S."""
+        ...
+
+
+def w_objective(W: Array, SW: Array, L: Array) -> float:
+    """Return g(W) = -tr(W'SW) - <L, W>.
+
+    Parameters
+    ----------
+    W, SW, L : arrays of shape (d, m)
+        The frame, its product with S, and the linear term.
+
+    Returns
+    -------
+    float
+        The value.
+    """
+    return -float(np.vdot(W, SW) + np.vdot(W, L))
+
+
+def w_gradient(W: Array, SW: Array, L: Array) -> Array:
+    """Return the Riemannian gradient of g: the projection of -2SW - L onto the tangent space.
+
+    Parameters
+    ----------
+    W, SW, L : arrays of shape (d, m)
+        The frame, its product with S, and the linear term.
+
+    Returns
+    -------
+    array of shape (d, m)
+        A tangent matrix.
+    """
+    return tangent_projection(W, -2.0 * SW - L)
+
+
+@dataclass(frozen=True)
+class PolarStep:
+    """W <- polar(2SW + L): the exact minimiser of a linear upper bound of g.
+
+    S is positive semidefinite, so -tr(W'SW) is concave and lies below its linearisation; its
+    minimiser over frames is a polar factor. Every step lowers g, and one product with S pays for
+    the step and for the objective after it.
+
+    Parameters
+    ----------
+    n_steps : int or None, default=1
+        Steps per W-step; None repeats them until the Riemannian gradient is below `tol` or W
+        stops moving.
+    tol : float, default=1e-6
+        Gradient norm at which repeated steps end.
+    max_steps : int, default=20000
+        Bound on repeated steps.
+    """
+
+    n_steps: int | None = 1
+    tol: float = 1e-6
+    max_steps: int = 20_000
+
+    def __call__(self, scatter: Scatter, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
+        """Return the frame after the steps, and its product with S.
+
+        Parameters
+        ----------
+        scatter : Scatter
+            The operator S.
+        W, SW, L : arrays of shape (d, m)
+            The frame, its product with S, and the linear term.
+
+        Returns
+        -------
+        W, SW : arrays of shape (d, m)
+            The new frame and its product with S.
+        """
+        if self.n_steps is not None:
+            for _ in range(self.n_steps):
+                W = polar_factor(2.0 * SW + L)
+                SW = scatter @ W
+            return W, SW
+        standstill = 4.0 * np.finfo(np.float64).eps * np.sqrt(W.size)
+        for _ in range(self.max_steps):
+            if np.linalg.norm(w_gradient(W, SW, L)) < self.tol:
+                break
+            previous = W
+            W = polar_factor(2.0 * SW + L)
+            SW = scatter @ W
+            if np.linalg.norm(W - previous) <= standstill:
+                break
+        return W, SW
+
+
+@dataclass(frozen=True)
+class TrustRegionStep:
+    """The paper's Algorithm 2: a Riemannian trust region with truncated conjugate gradients.
+
+    The Hessian is exact, Hess g(W)[M] = P_W(-2SM - M sym(W'(-2SW - L))), at one product with S per
+    inner step. The products are linear in their argument, so the retracted frame's product follows
+    from those already there; one product at the end takes off the rounding they gathered.
+
+    Parameters
+    ----------
+    tol : float, default=1e-6
+        Gradient norm at which to stop.
+    max_steps : int, default=100
+        Outer steps at most.
+    acceptance : float, default=0.1
+        A step is taken if the objective falls by more than this share of what the model promised.
+    """
+
+    tol: float = 1e-6
+    max_steps: int = 100
+    acceptance: float = 0.1
+
+    def __call__(self, scatter: Scatter, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
+        """Return a stationary frame of g no higher than W, and its product with S.
+
+        Parameters
+        ----------
+        scatter : Scatter
+            The operator S.
+        W, SW, L : arrays of shape (d, m)
+            The frame, its product with S, and the linear term.
+
+        Returns
+        -------
+        W, SW : arrays of shape (d, m)
+            The new frame and its product with S.
+        """
+        start, start_product = W, SW
+        largest_radius = np.sqrt(W.shape[1])
+        radius = largest_radius / 8.0
+        value = w_objective(W, SW, L)
+        gradient = w_gradient(W, SW, L)
+        for _ in range(self.max_steps):
+            if np.linalg.norm(gradient) < self.tol:
+                break
+            step, step_product, step_hessian, at_boundary = _truncated_cg(
+                scatter, W, SW, L, gradient, radius
+            )
+            moved = W + step
+            factor = retraction_factor(moved)
+            trial, trial_product = moved @ factor, (SW + step_product) @ factor
+            trial_value = w_objective(trial, trial_product, L)
+            # The same small number on both sides lets the ratio tend to one, not to noise, when
+            # the decrease falls to the level of rounding.
+            slack = 1e3 * np.finfo(np.float64).eps * max(1.0, abs(value))
+            promised = -float(np.vdot(step, gradient) + 0.5 * np.vdot(step, step_hessian))
+            ratio = (value - trial_value + slack) / (promised + slack)
+            if ratio < 0.25 or promised < 0:
+                radius /= 4.0
+            elif ratio > 0.75 and at_boundary:
+                radius = min(2.0 * radius, largest_radius)
+            if ratio > self.acceptance and promised >= 0:
+                W, SW, value = trial, trial_product, trial_value
+                gradient = w_gradient(W, SW, L)
+        if W is start:
+            return start, start_product
+        W = polar_factor(W)
+        return W, scatter @ W
+
+
+def _truncated_cg(
+    scatter: Scatter, W: Array, SW: Array, L: Array, gradient: Array, radius: float
+) -> tuple[Array, Array, Array, bool]:
+    """Solve the trust-region model by Steihaug-Toint conjugate gradients.
+
+    Returns the step, its product with S, its product with the Hessian, and whether it ended on the
+    boundary.
+    """
+    curvature = symmetric_part(W.T @ (-2.0 * SW - L))
+    d, m = W.shape
+
+    step, step_product, step_hessian = np.zeros_like(W), np.zeros_like(W), np.zeros_like(W)
+    model = 0.0
+    residual = gradient
+    residual_square = float(np.vdot(residual, residual))
+    first_norm = np.sqrt(residual_square)
+    goal = first_norm * min(first_norm, 0.1)
+    direction = -residual
+    step_square, step_along, direction_square = 0.0, 0.0, residual_square
+
+    for _ in range(d * m - m * (m + 1) // 2):
+        direction_product = scatter @ direction
+        hessian = tangent_projection(W, -2.0 * direction_product - direction @ curvature)
+        bend = float(np.vdot(direction, hessian))
+        length = residual_square / bend if bend > 0 else np.inf
+        next_square = step_square + length * (2.0 * step_along + length * direction_square)
+        if bend <= 0 or next_square >= radius**2:
+            length = _to_boundary(step_square, step_along, direction_square, radius)
+            return (
+                step + length * direction,
+                step_product + length * direction_product,
+                step_hessian + length * hessian,
+                True,
+            )
+        next_step = step + length * direction
+        next_hessian = step_hessian + length * hessian
+        next_model = float(np.vdot(next_step, gradient) + 0.5 * np.vdot(next_step, next_hessian))
+        if next_model >= model:  # rounding has taken over
+            break
+        step, step_hessian, model = next_step, next_hessian, next_model
+        step_product = step_product + length * direction_product
+        residual = residual + length * hessian
+        previous_square, residual_square = residual_square, float(np.vdot(residual, residual))
+        if np.sqrt(residual_square) <= goal:
+            break
+        share = residual_square / previous_square
+        # Rounding drives the direction off the tangent space; the projection brings it back.
+        direction = tangent_projection(W, share * direction - residual)
+        step_square = next_square
+        step_along = share * (step_along + length * direction_square)
+        direction_square = residual_square + share**2 * direction_square
+    return step, step_product, step_hessian, False
+
+
+def _to_boundary(
+    step_square: float, step_along: float, direction_square: float, radius: float
+) -> float:
+    """Return the positive t with ||step + t direction|| = radius."""
+    discriminant = step_along**2 + direction_square * (radius**2 - step_square)
+    return (-step_along + float(np.sqrt(discriminant))) / direction_square

@@ -1,0 +1,158 @@
+"""Orthonormal frames: polar factor, tangent projection, retraction.
+
+A frame is a d x m matrix W with W'W = I; the set of them is the Stiefel manifold St(d, m). The
+metric is the Frobenius inner product throughout.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+# The Gram matrix squares the condition number. Up to the first bound its rounding error stays
+# below 1e-13; up to the second, one Newton-Schulz step squares the error away; beyond, only a
+# decomposition of the matrix itself is safe.
+_WELL_CONDITIONED = 1e2
+_POLISHABLE = 1e8
+
+
+def polar_factor(B: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return the frame W that maximises <B, W>: the polar factor of a tall matrix.
+
+    For full column rank it is unique, W = B (B'B)^(-1/2), and comes from the m x m Gram matrix,
+    ten times cheaper than a singular value decomposition of B. Ill-conditioned, rank-deficient
+    and badly scaled matrices take the decomposition; the maximiser is then not unique, and the
+    one returned is the same for the same input.
+
+    Parameters
+    ----------
+    B : array of shape (d, m), d >= m
+        Any finite matrix.
+
+    Returns
+    -------
+    array of shape (d, m)
+        An orthonormal frame: W'W = I to 1e-12.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bsufs.stiefel import polar_factor
+    >>> polar_factor(np.array([[3.0], [4.0]])).ravel()
+    array([0.6, 0.8])
+    """
+    d, m = B.shape
+    if d < m:
+        raise ValueError(
+            f"B must be at least as tall as wide to have an orthonormal frame, got shape {B.shape}."
+        )
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        gram = B.T @ B
+    if not np.isfinite(gram).all():
+        return _polar_by_svd(B)
+    eigenvalues, Q = linalg.eigh(gram, check_finite=False)
+    smallest, largest = eigenvalues[0], eigenvalues[-1]
+    if not smallest * _POLISHABLE > largest or largest < np.finfo(B.dtype).tiny / _eps(B) ** 2:
+        return _polar_by_svd(B)
+    W: NDArray[np.floating] = B @ ((Q / np.sqrt(eigenvalues)) @ Q.T)
+    if smallest * _WELL_CONDITIONED < largest:
+        W = _newton_schulz(W)
+    return W
+
+
+def _newton_schulz(W: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Square the distance of a nearly orthonormal W from orthonormality."""
+    return 1.5 * W - 0.5 * (W @ (W.T @ W))
+
+
+def _polar_by_svd(B: NDArray[np.floating]) -> NDArray[np.floating]:
+    scale = np.abs(B).max(initial=0.0)
+    if scale > 0:
+        B = B / scale
+    P, _, Qt = linalg.svd(B, full_matrices=False, check_finite=False)
+    return _newton_schulz(P @ Qt)
+
+
+def _eps(A: NDArray[np.floating]) -> float:
+    return float(np.finfo(A.dtype).eps)
+
+
+def symmetric_part(A: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return (A + A') / 2.
+
+    Parameters
+    ----------
+    A : array of shape (m, m)
+        A square matrix.
+
+    Returns
+    -------
+    array of shape (m, m)
+        Its symmetric part.
+    """
+    return 0.5 * (A + A.T)
+
+
+def tangent_projection(W: NDArray[np.floating], Z: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Project Z orthogonally onto the tangent space of the Stiefel manifold at W.
+
+    The tangent space is {M : W'M + M'W = 0}; the projection is Z - W sym(W'Z).
+
+    Parameters
+    ----------
+    W : array of shape (d, m)
+        An orthonormal frame.
+    Z : array of shape (d, m)
+        Any matrix.
+
+    Returns
+    -------
+    array of shape (d, m)
+        The nearest tangent matrix.
+    """
+    return Z - W @ symmetric_part(W.T @ Z)
+
+
+def retraction_factor(B: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return the m x m matrix R with B R on the manifold, for B a frame plus a tangent matrix.
+
+    This is the polar retraction, a second-order one. The Gram matrix of such a B has no eigenvalue
+    below one, so its inverse square root is safe. Handing out the factor rather than the frame lets
+    a caller who knows S B have S (B R) with no further product.
+
+    Parameters
+    ----------
+    B : array of shape (d, m)
+        W + M for a frame W and a tangent M at W.
+
+    Returns
+    -------
+    array of shape (m, m)
+        (B'B)^(-1/2).
+    """
+    eigenvalues, Q = linalg.eigh(B.T @ B, check_finite=False)
+    factor: NDArray[np.floating] = (Q / np.sqrt(eigenvalues)) @ Q.T
+    return factor
+
+
+def with_positive_peaks(W: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Sign each column so that its entry of largest modulus is positive.
+
+    Eigenvectors have no sign of their own; this rule gives them one that does not depend on the
+    routine that found them.
+
+    Parameters
+    ----------
+    W : array of shape (d, m)
+        Any matrix.
+
+    Returns
+    -------
+    array of shape (d, m)
+        The matrix with some columns negated.
+    """
+    if W.size == 0:
+        return W
+    peaks = W[np.abs(W).argmax(axis=0), np.arange(W.shape[1])]
+    return W * np.where(peaks < 0, -1.0, 1.0).astype(W.dtype)
