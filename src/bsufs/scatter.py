@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from bsufs._typing import Array, Indices, Mask
 from bsufs.stiefel import with_positive_peaks
-
-Array = NDArray[np.float64]
 
 # Row batches of about this many bytes keep the temporary arrays out of the memory budget.
 _BATCH_BYTES = 32 * 2**20
@@ -146,7 +145,7 @@ class Scatter(ABC):
         other.factor = self.factor * factor
         return other
 
-    def explained_share(self, features: NDArray[np.intp]) -> float:
+    def explained_share(self, features: Indices) -> float:
         """Return the share of the total variance that linear regression on some columns explains.
 
         Parameters
@@ -165,7 +164,7 @@ class Scatter(ABC):
             return 0.0
         return min(self._explained(features) / float(diagonal.sum()), 1.0)
 
-    def _explained(self, features: NDArray[np.intp]) -> float:
+    def _explained(self, features: Indices) -> float:
         """Return tr(S_A' S_AA^+ S_A) by a Cholesky factor of S_AA, block by block."""
         among = self._block(features, features)
         among[np.diag_indices_from(among)] += _RIDGE * among.trace()
@@ -257,7 +256,7 @@ class FactoredScatter(Scatter):
         values, left = _lanczos(lambda v: self.Xc @ (self.Xc.T @ v), n, m)
         return _from_left_vectors(values, self.Xc.T @ left, m)
 
-    def _explained(self, features: NDArray[np.intp]) -> float:
+    def _explained(self, features: Indices) -> float:
         if features.size < self.Xc.shape[0]:
             return super()._explained(features)
         # More columns than samples: their span is at most n-dimensional, and its basis smaller
@@ -303,10 +302,12 @@ class SparseScatter(Scatter):
         self.max_rank = min(max(n - 1, 1), d)
 
     def _centred(self, W: Array) -> Array:
-        return self._X @ W - np.multiply.outer(self._root, self._mean @ W)
+        centred: Array = self._X @ W - np.multiply.outer(self._root, self._mean @ W)
+        return centred
 
     def _centred_transpose(self, Y: Array) -> Array:
-        return self._Xt @ Y - np.multiply.outer(self._mean, self._root @ Y)
+        image: Array = self._Xt @ Y - np.multiply.outer(self._mean, self._root @ Y)
+        return image
 
     def _product(self, W: Array) -> Array:
         return self._centred_transpose(self._centred(W))
@@ -394,7 +395,7 @@ class ScatterAccumulator:
         The column that comes first, second and so on in the operator; as they come by default.
     """
 
-    def __init__(self, n_features: int, order: NDArray[np.intp] | None = None) -> None:
+    def __init__(self, n_features: int, order: Indices | None = None) -> None:
         self.n_features = n_features
         self.order = order
         self.n_rows = 0
@@ -471,7 +472,7 @@ class ScatterAccumulator:
         Returns
         -------
         Scatter
-            Dense or factored, whichever is smaller; it shares no memory with the batches.
+            Dense or factored, whichever is smaller; valid until the next batch comes in.
         """
         constant = self._low == self._high
         scatter: Scatter
@@ -485,7 +486,7 @@ class ScatterAccumulator:
         scatter.unit_exponent = self.unit_exponent
         return scatter
 
-    def _factored(self, constant: NDArray[np.bool_]) -> FactoredScatter:
+    def _factored(self, constant: Mask) -> FactoredScatter:
         Xc = np.empty((self.n_rows, self.n_features))
         weights = np.empty(self.n_rows)
         row = 0
@@ -495,7 +496,7 @@ class ScatterAccumulator:
                 Xc[row:end] = self._in_units(X[rows])
                 weights[row:end] = 1.0 if weight is None else weight[rows]
                 row = end
-        Xc, _, total = _centred(Xc, None if (weights == 1.0).all() else weights, out=Xc)
+        _, _, total = _centred(Xc, None if (weights == 1.0).all() else weights, out=Xc)
         Xc[:, constant] = 0.0
         return FactoredScatter(Xc, total)
 
@@ -533,7 +534,7 @@ def safe_unit_exponent(largest: float) -> int:
 
 
 def make_scatter(
-    X: Any, sample_weight: Array | None = None, order: NDArray[np.intp] | None = None
+    X: Any, sample_weight: Array | None = None, order: Indices | None = None
 ) -> Scatter:
     """Return the scatter operator of some data, of the kind that suits their shape.
 

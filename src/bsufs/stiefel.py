@@ -7,8 +7,9 @@ metric is the Frobenius inner product throughout.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
+
+from bsufs._typing import Array
 
 # The Gram matrix squares the condition number. Up to the first bound its rounding error stays
 # below 1e-13; up to the second, one Newton-Schulz step squares the error away; beyond, only a
@@ -17,7 +18,7 @@ _WELL_CONDITIONED = 1e2
 _POLISHABLE = 1e8
 
 
-def polar_factor(B: NDArray[np.floating]) -> NDArray[np.floating]:
+def polar_factor(B: Array) -> Array:
     """Return the frame W that maximises <B, W>: the polar factor of a tall matrix.
 
     For full column rank it is unique, W = B (B'B)^(-1/2), and comes from the m x m Gram matrix,
@@ -55,18 +56,18 @@ def polar_factor(B: NDArray[np.floating]) -> NDArray[np.floating]:
     smallest, largest = eigenvalues[0], eigenvalues[-1]
     if not smallest * _POLISHABLE > largest or largest < np.finfo(B.dtype).tiny / _eps(B) ** 2:
         return _polar_by_svd(B)
-    W: NDArray[np.floating] = B @ ((Q / np.sqrt(eigenvalues)) @ Q.T)
+    W: Array = B @ ((Q / np.sqrt(eigenvalues)) @ Q.T)
     if smallest * _WELL_CONDITIONED < largest:
         W = _newton_schulz(W)
     return W
 
 
-def _newton_schulz(W: NDArray[np.floating]) -> NDArray[np.floating]:
+def _newton_schulz(W: Array) -> Array:
     """Square the distance of a nearly orthonormal W from orthonormality."""
     return 1.5 * W - 0.5 * (W @ (W.T @ W))
 
 
-def _polar_by_svd(B: NDArray[np.floating]) -> NDArray[np.floating]:
+def _polar_by_svd(B: Array) -> Array:
     scale = np.abs(B).max(initial=0.0)
     if scale > 0:
         B = B / scale
@@ -74,11 +75,11 @@ def _polar_by_svd(B: NDArray[np.floating]) -> NDArray[np.floating]:
     return _newton_schulz(P @ Qt)
 
 
-def _eps(A: NDArray[np.floating]) -> float:
+def _eps(A: Array) -> float:
     return float(np.finfo(A.dtype).eps)
 
 
-def symmetric_part(A: NDArray[np.floating]) -> NDArray[np.floating]:
+def symmetric_part(A: Array) -> Array:
     """Return (A + A') / 2.
 
     Parameters
@@ -94,7 +95,7 @@ def symmetric_part(A: NDArray[np.floating]) -> NDArray[np.floating]:
     return 0.5 * (A + A.T)
 
 
-def tangent_projection(W: NDArray[np.floating], Z: NDArray[np.floating]) -> NDArray[np.floating]:
+def tangent_projection(W: Array, Z: Array) -> Array:
     """Project Z orthogonally onto the tangent space of the Stiefel manifold at W.
 
     The tangent space is {M : W'M + M'W = 0}; the projection is Z - W sym(W'Z).
@@ -114,7 +115,7 @@ def tangent_projection(W: NDArray[np.floating], Z: NDArray[np.floating]) -> NDAr
     return Z - W @ symmetric_part(W.T @ Z)
 
 
-def retraction_factor(B: NDArray[np.floating]) -> NDArray[np.floating]:
+def retraction_factor(B: Array) -> Array:
     """Return the m x m matrix R with B R on the manifold, for B a frame plus a tangent matrix.
 
     This is the polar retraction, a second-order one. The Gram matrix of such a B has no eigenvalue
@@ -132,11 +133,11 @@ def retraction_factor(B: NDArray[np.floating]) -> NDArray[np.floating]:
         (B'B)^(-1/2).
     """
     eigenvalues, Q = linalg.eigh(B.T @ B, check_finite=False)
-    factor: NDArray[np.floating] = (Q / np.sqrt(eigenvalues)) @ Q.T
+    factor: Array = (Q / np.sqrt(eigenvalues)) @ Q.T
     return factor
 
 
-def with_positive_peaks(W: NDArray[np.floating]) -> NDArray[np.floating]:
+def with_positive_peaks(W: Array) -> Array:
     """Sign each column so that its entry of largest modulus is positive.
 
     Eigenvectors have no sign of their own; this rule gives them one that does not depend on the

@@ -15,14 +15,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bsufs._typing import Array
 from bsufs.penalties import ElementPenalty, RowPenalty, row_norms
 from bsufs.scatter import Scatter
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import PolarStep, WStep, w_gradient
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -327,7 +325,7 @@ def proximal_alternation(
         U = W if element is None else element.penalty.prox(element.centre(W, U), element.step)
         Z = W if row is None else row.centre(W, V)
         V = W if row is None else row.penalty.prox(Z, row.step)
-        alive = V.any(axis=1)
+        alive = row_norms(V) > 0
         survival.record(row_norms(Z), alive)
 
         objectives.append(problem.objective(W, SW, U, V))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from bsufs._typing import Array
 from bsufs.scatter import Scatter
-
-Array = NDArray[np.float64]
 
 _FIRST_GUESS = 32
 
@@ -95,7 +93,7 @@ def start_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Arra
         if enough or size == limit:
             break
         size = min(2 * size, limit)
-    reached = np.count_nonzero(values > edge)
+    reached = int(np.count_nonzero(values > edge))
     if np.isfinite(goal):
         reached = int(np.searchsorted(np.cumsum(values), goal)) + 1
     m = int(np.clip(reached, 1, size))

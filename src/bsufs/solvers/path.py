@@ -10,16 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bsufs._typing import Array, Indices, Mask
 from bsufs.penalties import RowPenalty, row_norms, shrink_factor, strength_for_threshold
 from bsufs.scatter import Scatter
 from bsufs.solvers.alternation import Callback, Coupling, Problem, Progress
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import PolarStep, WStep
-
-Array = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ class PathResult:
     """
 
     lambda_row: Array
-    n_alive: NDArray[np.intp]
+    n_alive: Indices
     explained_variance_ratio: Array
     objective_history: Array
     W: Array
@@ -56,6 +53,25 @@ class PathResult:
     n_iter: int
     stopping_reason: str
     survival: Survival
+
+    def smallest_faithful(self, share: float) -> int:
+        """Return the fewest living rows with which W still carries most of the start's variance.
+
+        Parameters
+        ----------
+        share : float
+            How much of the variance at the start of the path must be left.
+
+        Returns
+        -------
+        int
+            A number of features.
+        """
+        carried = self.explained_variance_ratio[1:]
+        faithful = np.flatnonzero(carried >= share * self.explained_variance_ratio[0])
+        if faithful.size == 0:
+            return int(self.n_alive[0]) if self.n_iter else 1
+        return int(self.n_alive[faithful[-1]])
 
 
 def sparsity_path(
@@ -164,7 +180,7 @@ def sparsity_path(
     )
 
 
-def _largest(norms: Array, count: int) -> tuple[NDArray[np.intp], float]:
+def _largest(norms: Array, count: int) -> tuple[Indices, float]:
     """Return the positions of the `count` largest norms, earlier ones first in a tie.
 
     Also returns the largest norm that is not among them.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from bsufs._typing import Array, Mask
 
 
 class Survival:
@@ -26,7 +25,7 @@ class Survival:
         self.last_step = np.zeros(n_rows, dtype=np.intp)
         self.last_norm = np.zeros(n_rows)
 
-    def record(self, norms: Array, alive: NDArray[np.bool_]) -> None:
+    def record(self, norms: Array, alive: Mask) -> None:
         """Note which rows are alive after one more iteration.
 
         Parameters

@@ -2,7 +2,8 @@
 
 On the Stiefel manifold ||W||^2 = m is constant, so every coupling term (beta/2)||W - U||^2 is
 linear in W, and g with L = beta_element U + beta_row V + tau W_k is the paper's W-problem up to a
-constant. A W-step takes a frame with its product S W and gives back a better frame with its product.
+constant. A W-step takes a frame with its product S W and gives back a better frame with its
+product.
 """
 
 from __future__ import annotations
@@ -11,12 +12,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bsufs._typing import Array
 from bsufs.scatter import Scatter
 from bsufs.stiefel import polar_factor, retraction_factor, symmetric_part, tangent_projection
-
-Array = NDArray[np.float64]
 
 
 class WStep(Protocol):

@@ -1,0 +1,303 @@
+"""What all selectors share: validation, ranking, exactly k features, and the fitted attributes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from bsufs._typing import Array, Indices, Mask
+from bsufs.selectors._columns import canonical_order, column_variances, feature_mask
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What a method found out about the features, all in the order of the columns of X.
+
+    Parameters
+    ----------
+    scores : array of shape (n_features,)
+        Larger is better.
+    variances : array of shape (n_features,)
+        Zero for constant columns; larger first among equal scores.
+    position : array of int of shape (n_features,)
+        Place of each column in an order that depends on contents alone.
+    auto_n_features : int
+        How many features to select when the caller leaves it to the method.
+    ties_by_index : bool, default=False
+        Whether equal scores go to the lower column number and nothing else.
+    explained_share : callable, optional
+        Gives the share of the variance that a set of columns explains.
+    """
+
+    scores: Array
+    variances: Array
+    position: Indices
+    auto_n_features: int
+    ties_by_index: bool = False
+    explained_share: Callable[[Indices], float] | None = None
+
+
+class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Base class of the selectors: a subclass scores the features, this class does the rest.
+
+    A subclass implements `_fit`, which sets the attributes that are its own and returns the scores
+    of all features. It may have the parameters `must_keep` and `never_keep`.
+
+    Ranking: must-keep features first, then by score, larger first; ties go to the larger variance,
+    then to an order that depends on the contents of the columns; only columns that are equal entry
+    for entry are told apart by their position. Constant columns come after all that vary, and
+    never-keep features last.
+    """
+
+    _accepts_sparse: bool = False
+
+    @abstractmethod
+    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
+        """Score the features of validated data."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Score and rank the features, and select the best.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            The data: finite numbers, at least two rows.
+        y : None
+            Not used; there for the scikit-learn interface.
+
+        Returns
+        -------
+        self
+            The fitted selector.
+        """
+        return self._fit_from_scratch(X, None)
+
+    def _fit_from_scratch(self, X: Any, sample_weight: Any) -> Self:
+        self._forget()
+        try:
+            self._validate_params()
+            X, weight = self._validated(X, sample_weight, reset=True)
+            require_two_rows(X.shape[0])
+            self._finish(self._fit(X, weight))
+        except BaseException:
+            # A failed or interrupted fit leaves nothing behind that looks fitted.
+            self._forget()
+            raise
+        return self
+
+    def _forget(self) -> None:
+        """Drop everything that an earlier fit has set."""
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+
+    def _validated(self, X: Any, sample_weight: Any, reset: bool) -> tuple[Any, Array | None]:
+        """Check data and weights; say in words a user can act on what is wrong."""
+        try:
+            X = validate_data(
+                self,
+                X,
+                reset=reset,
+                accept_sparse=("csr", "csc") if self._accepts_sparse else False,
+                dtype=(np.float64, np.float32),
+                ensure_all_finite=False,
+            )
+        except ValueError as error:
+            if "could not convert" in str(error):
+                raise ValueError(_not_numeric(X, error)) from error
+            raise
+        _check_finite(X, getattr(self, "feature_names_in_", None))
+        if sample_weight is None:
+            return X, None
+        weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+        if (weight < 0).any():
+            raise ValueError(
+                f"sample_weight must not be negative, got a smallest weight of {weight.min():g}. "
+                "Use zero to leave a row out."
+            )
+        if not weight.any():
+            raise ValueError(
+                "sample_weight must have a positive entry, got only zero weights. Leave it out to "
+                "weigh all rows alike."
+            )
+        return X, weight
+
+    def _feature_names(self) -> Any:
+        return getattr(self, "feature_names_in_", None)
+
+    def _forced_and_barred(self) -> tuple[Mask, Mask]:
+        """Return the masks of the must-keep and the never-keep features."""
+        forced, barred = (
+            feature_mask(
+                name, getattr(self, name, None), self.n_features_in_, self._feature_names()
+            )
+            for name in ("must_keep", "never_keep")
+        )
+        both = np.flatnonzero(forced & barred)
+        if both.size:
+            names = self._feature_names()
+            which = [int(i) if names is None else str(names[i]) for i in both]
+            raise ValueError(
+                f"must_keep and never_keep must have no feature in common, but both hold {which}. "
+                "Take it out of one of them."
+            )
+        if barred.all():
+            raise ValueError(
+                "never_keep must leave at least one feature to select, but it holds all "
+                f"{barred.size}. Shorten it."
+            )
+        return forced, barred
+
+    def _n_to_select(self, auto: int, forced: Mask, barred: Mask) -> int:
+        """Return how many features come out."""
+        asked = self.n_features_to_select
+        candidates = int(np.count_nonzero(~barred))
+        n_forced = int(np.count_nonzero(forced))
+        if isinstance(asked, str):
+            return int(np.clip(auto, max(n_forced, 1), candidates))
+        if isinstance(asked, Integral):
+            k = int(asked)
+        else:
+            k = max(1, round(float(asked) * self.n_features_in_))
+        if k > candidates:
+            without = (
+                f" without the {np.count_nonzero(barred)} in never_keep" if barred.any() else ""
+            )
+            raise ValueError(
+                f"n_features_to_select must be at most the number of features{without}, "
+                f"{candidates}, got {asked!r}. Ask for fewer, or for 'auto'."
+            )
+        if k < n_forced:
+            raise ValueError(
+                f"n_features_to_select must be at least the {n_forced} features in must_keep, got "
+                f"{asked!r}. Ask for more, or shorten must_keep."
+            )
+        return k
+
+    def _finish(self, scored: Scored) -> None:
+        """Rank the features and set what every fitted selector has."""
+        forced, barred = self._forced_and_barred()
+        k = self._n_to_select(scored.auto_n_features, forced, barred)
+        scores = np.array(scored.scores)
+        if forced.any() and not forced.all():
+            # Must-keep features rank first, so they score above all others.
+            scores[forced] += max(0.0, scores[~forced].max() - scores[forced].min() + 1e-12)
+        index = np.arange(scores.size)
+        tie_breaks: tuple[Any, ...] = (index,)
+        if not scored.ties_by_index:
+            tie_breaks = (scored.position, -scored.variances)
+        best_first = np.lexsort((*tie_breaks, -scores, scored.variances <= 0, barred, ~forced))
+        ranking = np.empty(scores.size, dtype=np.intp)
+        ranking[best_first] = index + 1
+        self.scores_ = scores
+        self.ranking_ = ranking
+        self.support_ = ranking <= k
+        names = self._feature_names()
+        chosen = best_first[:k]
+        self.selected_features_ = chosen if names is None else names[chosen]
+        if scored.explained_share is not None:
+            self.explained_variance_ratio_ = scored.explained_share(np.sort(chosen))
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        support: Mask = self.support_
+        return support
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._accepts_sparse
+        return tags
+
+
+class ScoringSelector(BaseSelector):
+    """Base class of the selectors that give each column a score and know no path.
+
+    A subclass implements `_score`; it sees the columns in an order that depends on their contents
+    alone. With ``n_features_to_select="auto"`` half of the features are selected.
+    """
+
+    @abstractmethod
+    def _score(self, X: Any) -> Array:
+        """Return the scores of the columns of X, larger is better."""
+
+    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
+        order = canonical_order(X)
+        ordered = X[:, order]
+        back = np.argsort(order)
+        return Scored(
+            scores=np.asarray(self._score(ordered), dtype=np.float64)[back],
+            variances=column_variances(ordered)[back],
+            position=back,
+            auto_n_features=max(1, round(0.5 * X.shape[1])),
+        )
+
+
+def require_two_rows(n_rows: int) -> None:
+    """Raise an error if there are too few rows to see any variation.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    """
+    if n_rows < 2:
+        raise ValueError(
+            "X must have at least two rows, or there is no variation to see, got "
+            f"n_samples = {n_rows}. Pass more rows."
+        )
+
+
+def _check_finite(X: Any, names: Any) -> None:
+    values = X.data if sparse.issparse(X) else X
+    # The sum of finite numbers is finite but for overflow: one cheap look, then a careful one.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(values)) or np.isfinite(values).all():
+            return
+    if sparse.issparse(X):
+        where = np.flatnonzero(~np.isfinite(X.tocsc().data))
+        X = X.tocsc()
+        column = int(np.searchsorted(X.indptr, where[0], side="right")) - 1
+        row, bad = int(X.indices[where[0]]), X.data[where[0]]
+        count = where.size
+    else:
+        rows, columns = np.nonzero(~np.isfinite(X))
+        row, column, count = int(rows[0]), int(columns[0]), rows.size
+        bad = X[row, column]
+    kind = "NaN" if np.isnan(bad) else "infinity"
+    label = column if names is None else repr(str(names[column]))
+    cure = (
+        "Fill missing values (for example with sklearn.impute.SimpleImputer) or drop those rows "
+        "or columns."
+        if kind == "NaN"
+        else "Replace infinite values, or drop those rows or columns."
+    )
+    raise ValueError(
+        f"X must hold finite numbers only, but it contains {kind} or infinity: {count} entries, "
+        f"the first ({kind}) in row {row}, column {label}. {cure}"
+    )
+
+
+def _not_numeric(X: Any, error: ValueError) -> str:
+    columns = getattr(X, "columns", None)
+    bad: list[str] = []
+    if columns is not None:
+        for name in columns:
+            try:
+                np.asarray(X[name], dtype=np.float64)
+            except (ValueError, TypeError):
+                bad.append(str(name))
+    which = (
+        f" The columns {bad[:5]}{' ...' if len(bad) > 5 else ''} are not numeric." if bad else ""
+    )
+    return (
+        f"X must hold numbers only: {error}.{which} Encode text as numbers (for example with "
+        "sklearn.preprocessing.OneHotEncoder) or leave such columns out."
+    )

@@ -1,0 +1,175 @@
+"""Columns as a selector sees them: an order of their own, copies, and names the caller gave."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bsufs._typing import Array, Indices, Mask
+from bsufs.scatter import Scatter
+
+# Two columns count as perfectly correlated when their unit vectors differ by no more than this
+# along a random direction: far above rounding, far below any difference that data can show.
+_COPY_TOLERANCE = 1e-9
+
+
+def canonical_order(X: Any) -> Indices:
+    """Return an order of the columns that depends on their contents alone.
+
+    Solving in this order makes every result the same, to the last bit, whatever order the columns
+    came in. The key of a column is a weighted sum over its rows with fixed random weights; equal
+    columns, which nothing can tell apart, keep their order.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        The data.
+
+    Returns
+    -------
+    array of int of shape (n_features,)
+        The column that comes first, second and so on.
+    """
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, size=X.shape[0])
+    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+        if sparse.issparse(X):
+            key = sparse.csr_array(X).sorted_indices().T @ weights
+        else:
+            key = np.zeros(X.shape[1])
+            rows = max(1, 2**18 // max(X.shape[1], 1))
+            for start in range(0, X.shape[0], rows):
+                # Elementwise, row by row: a matrix product would round by position.
+                batch = np.ascontiguousarray(X[start : start + rows], dtype=np.float64)
+                key += np.add.reduce(batch * weights[start : start + rows, None], axis=0)
+    return np.argsort(key, kind="stable")
+
+
+def column_variances(X: Any) -> Array:
+    """Return the variance of each column, exactly zero where all entries agree.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        The data.
+
+    Returns
+    -------
+    array of shape (n_features,)
+        Sums of squared deviations over the number of samples; infinite where that overflows.
+    """
+    with np.errstate(over="ignore"):
+        if sparse.issparse(X):
+            X = sparse.csr_array(X, dtype=np.float64)
+            low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+            mean = X.mean(axis=0)
+            variances = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2
+        else:
+            low, high = X.min(axis=0), X.max(axis=0)
+            variances = np.var(X, axis=0, dtype=np.float64)
+    return np.where(low == high, 0.0, np.maximum(variances, np.finfo(np.float64).tiny))
+
+
+def copies(scatter: Scatter, forced: Mask, barred: Mask) -> Mask:
+    """Find the columns that are perfectly correlated with one that stands for them.
+
+    A copy, a shifted or negated copy and the same quantity in other units say nothing that the
+    first has not said. Of such a group a forced column stands for the others, else the one of
+    largest variance, the first in a tie.
+
+    Parameters
+    ----------
+    scatter : Scatter
+        The operator S.
+    forced, barred : arrays of bool of shape (n_features,)
+        Columns that must be kept, which are never called copies, and columns that cannot be, which
+        stand for no other.
+
+    Returns
+    -------
+    array of bool of shape (n_features,)
+        True for every column of a group but the one that stands for it.
+    """
+    diagonal = scatter.diagonal()
+    d = diagonal.size
+    varying = np.flatnonzero((diagonal > 0) & ~barred)
+    directions = np.random.default_rng(0).standard_normal((d, 2))
+    images = scatter @ directions
+    lengths = np.sqrt(np.maximum(np.einsum("ij,ij->j", directions, images), 0.0))
+    if varying.size < 2 or not lengths.all():
+        return np.zeros(d, dtype=bool)
+    # Coordinates of the unit vector of each column along two random directions in sample space.
+    prints = images[varying] / np.sqrt(diagonal[varying])[:, None] / lengths
+    prints *= np.where(prints[:, :1] < 0, -1.0, 1.0)
+    by_print = np.argsort(prints[:, 0], kind="stable")
+    steps = np.abs(np.diff(prints[by_print], axis=0)).max(axis=1)
+    group = np.empty(varying.size, dtype=np.intp)
+    group[by_print] = np.concatenate([[0], np.cumsum(steps > _COPY_TOLERANCE)])
+    by_standing = np.lexsort((varying, -diagonal[varying], ~forced[varying], group))
+    first_of_group = np.ones(varying.size, dtype=bool)
+    first_of_group[by_standing[1:]] = np.diff(group[by_standing]) > 0
+    found = np.zeros(d, dtype=bool)
+    found[varying[~first_of_group]] = True
+    return found & ~forced
+
+
+def feature_mask(
+    parameter: str, features: Any, n_features: int, names: Sequence[str] | None
+) -> Mask:
+    """Turn a caller's list of names or positions into a mask.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the parameter, for the error message.
+    features : sequence of str or int, or None
+        The features meant.
+    n_features : int
+        Number of features in the data.
+    names : sequence of str, optional
+        Names of the features, if they have any.
+
+    Returns
+    -------
+    array of bool of shape (n_features,)
+        True for the features meant.
+    """
+    mask = np.zeros(n_features, dtype=bool)
+    if features is None:
+        return mask
+    if isinstance(features, str | Integral):
+        features = [features]
+    places = {} if names is None else {name: place for place, name in enumerate(names)}
+    for feature in features:
+        if isinstance(feature, str):
+            if feature not in places:
+                raise ValueError(_unknown_name(parameter, feature, names))
+            mask[places[feature]] = True
+        elif isinstance(feature, Integral) and not isinstance(feature, bool | np.bool_):
+            if not -n_features <= int(feature) < n_features:
+                raise ValueError(
+                    f"{parameter} must hold column numbers from 0 to {n_features - 1} "
+                    f"(X has {n_features} features), got {feature}."
+                )
+            mask[int(feature)] = True
+        else:
+            raise TypeError(
+                f"{parameter} must hold column names or column numbers, got {feature!r} of type "
+                f"{type(feature).__name__}."
+            )
+    return mask
+
+
+def _unknown_name(parameter: str, feature: str, names: Sequence[str] | None) -> str:
+    if names is None:
+        return (
+            f"{parameter} names the column {feature!r}, but X has no column names; pass a data "
+            "frame, or give column numbers."
+        )
+    close = difflib.get_close_matches(feature, [str(name) for name in names], n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return f"{parameter} must hold names of columns of X, got the unknown {feature!r}.{hint}"

@@ -1,0 +1,49 @@
+"""Rows that arrive in batches, for partial_fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bsufs._typing import Array
+from bsufs.scatter import Scatter, ScatterAccumulator, SparseScatter
+
+
+class RowStream:
+    """Rows that arrive in batches, dense or sparse."""
+
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
+        self.n_rows = 0
+        self.dense: ScatterAccumulator | None = None
+        self.sparse: list[tuple[Any, Array | None]] = []
+
+    def add(self, X: Any, sample_weight: Array | None) -> None:
+        """Take in a batch."""
+        if sparse.issparse(X) != bool(self.sparse) and (self.sparse or self.dense):
+            raise ValueError(
+                "partial_fit must get all batches dense or all sparse, got both. Convert the "
+                "batches to one kind."
+            )
+        self.n_rows += X.shape[0]
+        if sparse.issparse(X):
+            self.sparse.append((sparse.csr_array(X, copy=True), sample_weight))
+            return
+        if self.dense is None:
+            self.dense = ScatterAccumulator(self.n_features)
+        # The caller may reuse the memory of the batch.
+        self.dense.add(X.copy(), sample_weight)
+
+    def scatter(self) -> Scatter:
+        """Return the operator of all rows so far."""
+        if self.dense is not None:
+            return self.dense.scatter()
+        X = sparse.vstack([batch for batch, _ in self.sparse], format="csr")
+        if all(weight is None for _, weight in self.sparse):
+            return SparseScatter(X)
+        weights = [
+            np.ones(batch.shape[0]) if weight is None else weight for batch, weight in self.sparse
+        ]
+        return SparseScatter(X, np.concatenate(weights))
