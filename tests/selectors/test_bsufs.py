@@ -1,0 +1,655 @@
+"""BSUFS as a user meets it: the scikit-learn contract, inputs, invariances and error messages."""
+
+import itertools
+import pickle
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_wine
+from sklearn.decomposition import PCA
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bsufs import BSUFS, bsufs_path
+
+FITTED = [
+    "scores_",
+    "ranking_",
+    "support_",
+    "selected_features_",
+    "components_",
+    "row_sparse_components_",
+    "element_sparse_components_",
+    "explained_variance_ratio_",
+    "survival_",
+    "objective_history_",
+    "n_iter_",
+    "stopping_reason_",
+]
+
+
+def table(n=60, d=12, m=3, seed=0):
+    """Return correlated columns of different variances."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, m)) @ rng.standard_normal((m, d))
+    return (X + 0.5 * rng.standard_normal((n, d))) * rng.uniform(0.5, 2.0, d)
+
+
+@parametrize_with_checks(
+    [
+        BSUFS(),
+        BSUFS(lambda_row=0.5, max_iter=2000),
+        BSUFS(lambda_element=0.0, p=0.5),
+        BSUFS(1, n_components=1, w_step="trust-region"),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+# ------------------------------------------------------------------------------ what comes out
+
+
+@pytest.mark.parametrize("k", [1, 3, 7, 12])
+def test_exactly_k_features_come_out_consistent_with_scores_and_ranking(k):
+    X = table()
+    selector = BSUFS(k).fit(X)
+    assert selector.support_.sum() == k
+    assert sorted(selector.ranking_) == list(range(1, 13))
+    best = np.argsort(-selector.scores_, kind="stable")[:k]
+    np.testing.assert_array_equal(np.sort(best), np.flatnonzero(selector.support_))
+    np.testing.assert_array_equal(selector.selected_features_, np.argsort(selector.ranking_)[:k])
+    np.testing.assert_array_equal(selector.transform(X), X[:, selector.support_])
+    back = selector.inverse_transform(selector.transform(X))
+    np.testing.assert_array_equal(back[:, selector.support_], X[:, selector.support_])
+
+
+@pytest.mark.parametrize(("share", "k"), [(0.5, 6), (0.25, 3), (1.0, 12), (0.001, 1)])
+def test_a_share_is_a_share_of_the_features(share, k):
+    assert BSUFS(share).fit(table()).support_.sum() == k
+
+
+def test_auto_gives_a_sensible_number_on_real_data():
+    digits = BSUFS().fit(load_digits().data)
+    assert 10 <= digits.support_.sum() <= 40
+    assert digits.explained_variance_ratio_ > 0.7
+
+
+@pytest.mark.parametrize("parameters", [{}, {"lambda_row": 0.5, "max_iter": 5000}])
+def test_fitted_attributes_have_their_shapes(parameters):
+    X = table()
+    selector = BSUFS(4, n_components=3, **parameters).fit(X)
+    for name in ("components_", "row_sparse_components_", "element_sparse_components_"):
+        assert getattr(selector, name).shape == (3, 12)
+    np.testing.assert_allclose(selector.components_ @ selector.components_.T, np.eye(3), atol=1e-12)
+    assert selector.n_components_ == 3
+    assert selector.objective_history_.shape == (selector.n_iter_ + 1,)
+    assert selector.n_features_in_ == 12
+    assert selector.stopping_reason_ == ("converged" if parameters else "path_complete")
+    Xc = X - X.mean(axis=0)
+    chosen = Xc[:, selector.support_]
+    fitted = chosen @ np.linalg.lstsq(chosen, Xc, rcond=None)[0]
+    expected = (fitted**2).sum() / (Xc**2).sum()
+    assert selector.explained_variance_ratio_ == pytest.approx(expected)
+    if parameters:
+        assert selector.row_gap_history_.shape == (selector.n_iter_,)
+        assert selector.path_ == {}
+    else:
+        assert selector.path_["n_alive"][-1] == 1
+
+
+def test_it_finds_the_columns_that_carry_the_structure():
+    rng = np.random.default_rng(0)
+    factors = rng.standard_normal((200, 3))
+    X = rng.standard_normal((200, 30)) * 0.3
+    X[:, [4, 11, 23]] += 3 * factors
+    assert set(BSUFS(3).fit(X).selected_features_) == {4, 11, 23}
+
+
+def test_names_come_out_where_names_went_in():
+    frame = load_wine(as_frame=True).data
+    selector = BSUFS(3).fit(frame)
+    assert set(selector.selected_features_) <= set(frame.columns)
+    assert selector.ranking_[frame.columns.get_loc(selector.selected_features_[0])] == 1
+    assert list(selector.get_feature_names_out()) == list(frame.columns[selector.support_])
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_in_and_frames_out(library):
+    frame = load_wine(as_frame=True).data
+    data = frame if library == "pandas" else pl.from_pandas(frame)
+    selector = BSUFS(3).set_output(transform=library)
+    reduced = selector.fit_transform(data)
+    assert type(reduced).__module__.startswith(library)
+    assert list(reduced.columns) == list(selector.get_feature_names_out())
+    np.testing.assert_array_equal(selector.support_, BSUFS(3).fit(frame.to_numpy()).support_)
+
+
+def test_it_works_in_a_pipeline_with_cross_validation():
+    X, y = load_wine(return_X_y=True)
+    model = make_pipeline(StandardScaler(), BSUFS(5), KNeighborsClassifier())
+    assert cross_val_score(model, X, y).mean() > 0.85
+
+
+# ---------------------------------------------------------------------------------- invariances
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(3, 30),
+    d=st.integers(1, 25),
+    k=st.integers(1, 25),
+    levels=st.integers(2, 4),
+    parameters=st.sampled_from(
+        [{}, {"lambda_row": 0.4}, {"p": 0.5, "lambda_element": 0.0}, {"w_step": "trust-region"}]
+    ),
+)
+def test_the_order_of_the_columns_does_not_matter(seed, n, d, k, levels, parameters):
+    # Few levels make ties, copies and constant columns common.
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, levels, (n, d)).astype(float)
+    if not np.ptp(X, axis=0).any():
+        return
+    order = rng.permutation(d)
+    k = min(k, d)
+    as_is = BSUFS(k, max_iter=3000, tol=1e-3, **parameters).fit(X)
+    shuffled = BSUFS(k, max_iter=3000, tol=1e-3, **parameters).fit(X[:, order])
+    # Equal columns cannot be told apart, so what must agree is the set of columns with all that
+    # was found out about them.
+    found = [
+        np.vstack([data, selector.scores_, selector.support_])
+        for data, selector in ((X, as_is), (X[:, order], shuffled))
+    ]
+    np.testing.assert_array_equal(*(A[:, np.lexsort(A)] for A in found))
+
+
+@pytest.mark.parametrize("factor", [-1.0, 3.0, 1e-5, 1e7, 1e200, 1e-200, -1e150])
+@pytest.mark.parametrize("parameters", [{}, {"lambda_row": 0.5}])
+@pytest.mark.parametrize("shape", [(60, 12), (10, 40)])
+def test_multiplying_x_by_a_constant_changes_nothing(factor, parameters, shape):
+    X = table(*shape)
+    plain = BSUFS(5, max_iter=5000, **parameters).fit(X)
+    scaled = BSUFS(5, max_iter=5000, **parameters).fit(factor * X)
+    np.testing.assert_allclose(scaled.scores_, plain.scores_, atol=1e-7)
+    np.testing.assert_array_equal(scaled.ranking_, plain.ranking_)
+    np.testing.assert_allclose(scaled.objective_history_, plain.objective_history_, rtol=1e-6)
+    assert scaled.explained_variance_ratio_ == pytest.approx(plain.explained_variance_ratio_)
+
+
+@pytest.mark.parametrize("shape", [(40, 10), (12, 40)])
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_a_weight_counts_like_copies_of_the_row(shape, as_sparse):
+    X = table(*shape)
+    weight = np.random.default_rng(1).integers(0, 4, shape[0])
+    repeated = np.repeat(X, weight, axis=0)
+    kind = sparse.csr_array if as_sparse else np.asarray
+    weighted = BSUFS(5).fit(kind(X), sample_weight=weight)
+    plain = BSUFS(5).fit(kind(repeated))
+    np.testing.assert_allclose(weighted.scores_, plain.scores_, atol=1e-8)
+    np.testing.assert_array_equal(weighted.ranking_, plain.ranking_)
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.csr_matrix])
+@pytest.mark.parametrize("shape", [(60, 12), (15, 40)])
+def test_sparse_and_dense_agree(kind, shape):
+    X = table(*shape)
+    X[np.abs(X) < 0.5] = 0.0
+    dense, thin = BSUFS(5).fit(X), BSUFS(5).fit(kind(X))
+    np.testing.assert_allclose(thin.scores_, dense.scores_, atol=1e-8)
+    assert sparse.issparse(thin.transform(kind(X)))
+
+
+def test_other_number_types_are_taken():
+    X = np.round(10 * table())
+    expected = BSUFS(4).fit(X).ranking_
+    for dtype in (np.float32, np.int64, np.int16, np.uint8):
+        data = (X - X.min()).astype(dtype)
+        np.testing.assert_array_equal(BSUFS(4).fit(data).ranking_, expected)
+    assert BSUFS(4).fit_transform(X.astype(np.float32)).dtype == np.float32
+
+
+def test_a_read_only_memory_map_is_enough(tmp_path):
+    X = table()
+    np.save(tmp_path / "x.npy", X)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    np.testing.assert_array_equal(BSUFS(4).fit(mapped).ranking_, BSUFS(4).fit(X).ranking_)
+
+
+def test_the_callers_data_are_not_changed():
+    X, weight = table(), np.ones(60)
+    before = X.copy()
+    BSUFS(4).fit(X, sample_weight=weight)
+    BSUFS(4).partial_fit(X).transform(X)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_one_feature_is_selected():
+    selector = BSUFS().fit(np.arange(5.0)[:, None])
+    assert selector.support_.tolist() == [True]
+    assert selector.explained_variance_ratio_ == pytest.approx(1.0)
+
+
+# -------------------------------------------------------------- constants, copies, must and never
+
+
+@pytest.mark.parametrize("parameters", [{}, {"lambda_row": 0.5}, {"lambda_row": 0.0}])
+def test_constant_columns_come_last(parameters):
+    X = table()
+    X[:, [0, 5]] = [0.1, 1e9]
+    ranking = BSUFS(3, max_iter=5000, **parameters).fit(X).ranking_
+    assert set(ranking[[0, 5]]) == {11, 12}
+
+
+@pytest.mark.parametrize("parameters", [{}, {"lambda_row": 0.3}])
+def test_copies_rank_behind_all_distinct_columns(parameters):
+    X = table(d=6)
+    doubled = np.hstack([X, X[:, :3], -2.0 * X[:, 3:4] + 7.0, np.ones((60, 1))])
+    selector = BSUFS(6, max_iter=5000, **parameters).fit(doubled)
+    # Of column 3 and its double, the one of larger variance stands for both.
+    assert set(selector.selected_features_) == {0, 1, 2, 9, 4, 5}
+    assert selector.ranking_[10] == 11
+    forced = BSUFS(6, must_keep=[6], max_iter=5000, **parameters).fit(doubled)
+    assert set(forced.selected_features_) == {6, 1, 2, 9, 4, 5}
+
+
+@pytest.mark.parametrize("parameters", [{}, {"lambda_row": 0.5}, {"lambda_row": 0.0}])
+def test_must_keep_and_never_keep_are_obeyed(parameters):
+    X = table()
+    free = BSUFS(4, max_iter=5000, **parameters).fit(X)
+    worst, best = np.argmax(free.ranking_), np.argmin(free.ranking_)
+    selector = BSUFS(
+        4, must_keep=[int(worst)], never_keep=[int(best)], max_iter=5000, **parameters
+    ).fit(X)
+    assert selector.support_[worst]
+    assert selector.ranking_[worst] == 1
+    assert not selector.support_[best]
+    assert selector.ranking_[best] == 12
+    np.testing.assert_array_equal(
+        np.argsort(-selector.scores_, kind="stable")[:4], selector.selected_features_
+    )
+
+
+def test_must_keep_makes_what_it_stands_for_superfluous():
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((2, 300))
+    noise = 0.05 * rng.standard_normal((300, 4))
+    X = np.column_stack([1.2 * a, a, 1.1 * b, b]) + noise
+    assert set(BSUFS(2).fit(X).selected_features_) == {0, 2}
+    assert set(BSUFS(2, must_keep=[1]).fit(X).selected_features_) == {1, 2}
+
+
+def test_names_can_be_given_to_must_keep_and_never_keep():
+    frame = load_wine(as_frame=True).data
+    selector = BSUFS(3, must_keep=["hue"], never_keep="proline").fit(frame)
+    assert "hue" in selector.selected_features_
+    assert "proline" not in selector.selected_features_
+
+
+# ------------------------------------------------------------------------------ models and modes
+
+
+def test_both_weights_zero_is_pca():
+    X = table()
+    selector = BSUFS(4, n_components=3, lambda_row=0.0, lambda_element=0.0).fit(X)
+    projector = selector.components_.T @ selector.components_
+    expected = PCA(3).fit(X).components_
+    np.testing.assert_allclose(projector, expected.T @ expected, atol=1e-8)
+    norms = np.linalg.norm(expected, axis=0)
+    np.testing.assert_array_equal(selector.selected_features_, np.argsort(-norms)[:4])
+
+
+@pytest.mark.parametrize(
+    ("case", "parameters"),
+    [
+        ("I", {"lambda_row": 0.0, "lambda_element": 0.0}),
+        ("II", {"lambda_row": 0.0, "lambda_element": 1.0}),
+        ("III", {"lambda_row": 0.6, "lambda_element": 0.0}),
+        ("IV", {"lambda_row": 0.6, "lambda_element": 1.0}),
+        ("convex", {"lambda_row": 0.3, "lambda_element": 0.5, "p": 1.0, "q": 1.0}),
+    ],
+)
+def test_the_cases_of_the_paper_are_sparse_where_they_should_be(case, parameters):
+    selector = BSUFS(4, n_components=3, max_iter=20_000, **parameters).fit(table())
+    zero_rows = ~selector.row_sparse_components_.any(axis=0)
+    zero_elements = selector.element_sparse_components_ == 0
+    assert zero_rows.any() == (parameters["lambda_row"] > 0), case
+    assert zero_elements.any() == (parameters["lambda_element"] > 0), case
+
+
+def test_fixed_weights_scale_with_the_threshold_they_cause():
+    X = table()
+    selector = BSUFS(4, n_components=3, lambda_row=0.8, lambda_element=0.0, max_iter=1, tol=0.0)
+    W = PCA(3).fit(X).components_.T
+    norms = np.linalg.norm(W, axis=1)
+    alive = selector.fit(X).row_sparse_components_.any(axis=0)
+    np.testing.assert_array_equal(alive, norms * 10.0 / 10.001 > 0.8 * np.sqrt(3 / 12))
+
+
+def test_absolute_and_relative_weights_describe_the_same_model():
+    X = table()
+    norm = np.linalg.norm(X - X.mean(axis=0), 2) ** 2
+    relative = BSUFS(4, n_components=3, lambda_row=0.5, lambda_element=0.0, tol=1e-9).fit(X)
+    threshold = 0.5 * np.sqrt(3 / 12)
+    weight = threshold**2 / 2 * 10.001 * norm
+    absolute = BSUFS(
+        4,
+        n_components=3,
+        lambda_row=weight,
+        lambda_element=0.0,
+        scale="absolute",
+        beta_row=10.0 * norm,
+        tau=1e-3 * norm,
+        tol=1e-9,
+    ).fit(X)
+    np.testing.assert_allclose(
+        absolute.objective_history_ / norm, relative.objective_history_, rtol=1e-9
+    )
+    np.testing.assert_array_equal(absolute.ranking_, relative.ranking_)
+
+
+@pytest.mark.parametrize("factor", [1e160, 1e-160])
+def test_absolute_weights_stay_true_for_extreme_data(factor):
+    X = factor * table()
+    selector = BSUFS(4, scale="absolute", lambda_row=1.0, beta_row=1.0, max_iter=50, tol=0.0)
+    # The threshold sqrt(2 lambda / beta) is above every row norm whatever the data are, and with
+    # V = 0 nothing pulls W away from the principal components.
+    with pytest.warns(UserWarning, match=r"no feature lives.*lambda_row=0\.0"):
+        selector.fit(X)
+    assert selector.support_.sum() == 4
+    m = selector.n_components_
+    expected = PCA(m).fit(table()).components_
+    np.testing.assert_allclose(
+        selector.components_.T @ selector.components_, expected.T @ expected, atol=1e-6
+    )
+
+
+def test_the_path_function_returns_the_whole_path():
+    X = table()
+    path = bsufs_path(X, n_components=3, p=0.5)
+    selector = BSUFS(n_components=3, p=0.5).fit(X)
+    np.testing.assert_array_equal(path.ranking, selector.ranking_)
+    np.testing.assert_array_equal(path.survival, selector.survival_)
+    assert path.lambda_row.shape == path.n_alive.shape
+    assert path.explained_variance_ratio.shape == (path.n_alive.size + 1,)
+    with pytest.raises(TypeError, match="takes no lambda_row"):
+        bsufs_path(X, lambda_row=1.0)
+
+
+def test_a_rotated_start_depends_on_the_seed_only():
+    X = table(d=30, m=5)
+    settings = {"n_components": 5, "lambda_element": 1.0, "init": "rotated-pca"}
+    first, again, other = (
+        BSUFS(9, random_state=seed, **settings).fit(X).scores_ for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_a_given_start_is_used():
+    X = table()
+    W = np.linalg.qr(np.random.default_rng(0).standard_normal((12, 2)))[0]
+    selector = BSUFS(3, init=W, lambda_row=0.0, lambda_element=0.0, max_iter=1, tol=0.0).fit(X)
+    assert selector.n_components_ == 2
+    Xc = X - X.mean(axis=0)
+    B = Xc.T @ (Xc @ W)
+    P, _, Qt = np.linalg.svd(B, full_matrices=False)
+    np.testing.assert_allclose(selector.components_.T, P @ Qt, atol=1e-10)
+
+
+def test_ties_by_index_follow_the_authors():
+    X = table()
+    with pytest.warns(UserWarning, match="no feature lives"):
+        selector = BSUFS(4, lambda_row=50.0, tie_break="index").fit(X)
+    assert not selector.scores_.any()
+    np.testing.assert_array_equal(selector.selected_features_, [0, 1, 2, 3])
+
+
+def test_verbose_and_callback_report(capsys):
+    seen = []
+    BSUFS(4, verbose=2, callback=lambda now: seen.append(now.n_alive)).fit(table())
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(seen)
+    assert lines[0].startswith("[BSUFS] iteration 1: objective")
+    BSUFS(4, verbose=1).fit(table())
+    assert 1 <= len(capsys.readouterr().out.splitlines()) <= 3
+    stopped = BSUFS(4, callback=lambda now: True).fit(table())
+    assert (stopped.stopping_reason_, stopped.n_iter_) == ("callback", 1)
+
+
+# ------------------------------------------------------------------------------ streams, pickles
+
+
+@pytest.mark.parametrize("shape", [(50, 9), (9, 50)])
+@pytest.mark.parametrize("as_sparse", [False, True])
+@pytest.mark.parametrize("sizes", [(1, 1, 1), (4, 4), (7,)])
+def test_partial_fit_is_fit_on_all_rows(shape, as_sparse, sizes):
+    X = table(*shape) + 100.0
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, shape[0])
+    kind = sparse.csr_array if as_sparse else np.asarray
+    stream = BSUFS(4)
+    edges = [0, *np.cumsum(sizes), shape[0]]
+    for start, stop in itertools.pairwise(edges):
+        stream.partial_fit(kind(X[start:stop]), sample_weight=weight[start:stop])
+    whole = BSUFS(4).fit(X, sample_weight=weight)
+    np.testing.assert_allclose(stream.scores_, whole.scores_, atol=1e-7)
+    np.testing.assert_array_equal(stream.ranking_, whole.ranking_)
+    assert stream.explained_variance_ratio_ == pytest.approx(whole.explained_variance_ratio_)
+
+
+def test_partial_fit_solves_only_when_asked_and_goes_on():
+    X = table()
+    calls = []
+    stream = BSUFS(4, callback=lambda now: calls.append(1))
+    for rows in np.array_split(X, 6):
+        stream.partial_fit(rows)
+    assert not calls
+    np.testing.assert_array_equal(stream.transform(X), BSUFS(4).fit_transform(X))
+    solved = len(calls)
+    assert solved > 0
+    assert stream.n_iter_ == solved
+    stream.partial_fit(X[:10])
+    np.testing.assert_array_equal(stream.ranking_, BSUFS(4).fit(np.vstack([X, X[:10]])).ranking_)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense_'"):
+        _ = stream.nonsense_
+
+
+def test_partial_fit_copies_its_batch_and_starts_anew_after_fit():
+    X = table(9, 50)
+    batch = X[:5].copy()
+    stream = BSUFS(4).fit(table(9, 50, seed=5)).partial_fit(batch)
+    batch[:] = np.nan
+    stream.partial_fit(X[5:])
+    np.testing.assert_array_equal(stream.ranking_, BSUFS(4).fit(X).ranking_)
+
+
+def test_mixed_weights_and_kinds_of_sparse_batches():
+    X = table()
+    stream = BSUFS(4).partial_fit(sparse.csr_array(X[:30]))
+    stream.partial_fit(sparse.csr_array(X[30:]), sample_weight=np.ones(30))
+    np.testing.assert_array_equal(stream.ranking_, BSUFS(4).fit(X).ranking_)
+    with pytest.raises(ValueError, match="all batches dense or all sparse"):
+        stream.partial_fit(X)
+
+
+def test_one_row_in_the_stream_is_not_enough_yet():
+    stream = BSUFS(2).partial_fit(table()[:1])
+    with pytest.raises(ValueError, match=r"at least two rows.*n_samples = 1"):
+        _ = stream.support_
+    assert stream.partial_fit(table()[1:]).support_.sum() == 2
+
+
+def test_clone_pickle_and_joblib_keep_everything(tmp_path):
+    frame = load_wine(as_frame=True).data
+    selector = BSUFS(3, must_keep=["hue"]).fit(frame)
+    joblib.dump(selector, tmp_path / "selector.joblib")
+    for other in (
+        pickle.loads(pickle.dumps(selector)),
+        joblib.load(tmp_path / "selector.joblib"),
+        clone(selector).fit(frame),
+    ):
+        for name in FITTED:
+            np.testing.assert_array_equal(getattr(other, name), getattr(selector, name))
+    with pytest.raises(NotFittedError):
+        clone(selector).transform(frame.to_numpy())
+    stream = pickle.loads(pickle.dumps(BSUFS(3).partial_fit(frame[:90])))
+    np.testing.assert_array_equal(
+        stream.partial_fit(frame[90:]).ranking_, BSUFS(3).fit(frame).ranking_
+    )
+
+
+def test_skops_round_trip_needs_trust_in_this_library_only():
+    sio = pytest.importorskip("skops.io")
+    X = table()
+    selector = BSUFS(3).fit(X)
+    stored = sio.dumps(selector)
+    untrusted = sio.get_untrusted_types(data=stored)
+    assert all(name.startswith("bsufs.") for name in untrusted)
+    other = sio.loads(stored, trusted=untrusted)
+    for name in FITTED:
+        np.testing.assert_array_equal(getattr(other, name), getattr(selector, name))
+
+
+def test_an_interrupt_leaves_the_selector_unfitted():
+    def interrupt(now):
+        if now.iteration == 3:
+            raise KeyboardInterrupt
+
+    X = table()
+    selector = BSUFS(4).fit(X)
+    selector.set_params(callback=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        selector.fit(X)
+    assert not [name for name in vars(selector) if name.endswith("_")]
+    with pytest.raises(NotFittedError):
+        selector.transform(X)
+
+
+# ------------------------------------------------------------------------------ what goes wrong
+
+
+def broken(value):
+    X = table()
+    X[3, 7] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    ("parameters", "X", "message"),
+    [
+        ({}, broken(np.nan), r"contains NaN.*row 3, column 7.*SimpleImputer"),
+        ({}, broken(np.inf), r"infinity.*row 3, column 7.*Replace infinite"),
+        ({}, sparse.csr_array(broken(np.nan)), r"contains NaN.*row 3, column 7"),
+        ({}, table()[:1], r"at least two rows.*n_samples = 1"),
+        ({}, np.ones((5, 3)), r"every column is constant"),
+        ({"n_features_to_select": 13}, table(), r"at most the number of features, 12, got 13"),
+        ({"n_features_to_select": 0}, table(), r"'n_features_to_select' parameter.*Got 0"),
+        ({"n_components": 12}, table(n=5), r"at most min\(n_samples - 1, n_features\) = 4, got 12"),
+        ({"p": 1.5}, table(), r"'p' parameter.*\[0\.?0?, 1\.?0?\].*Got 1\.5"),
+        ({"q": -0.1}, table(), r"'q' parameter.*Got -0\.1"),
+        ({"lambda_row": -1.0}, table(), r"'lambda_row' parameter.*Got -1\.0"),
+        ({"lambda_row": "auto"}, table(), r"'lambda_row' parameter.*'path'.*Got 'auto'"),
+        ({"beta_row": 0.0}, table(), r"'beta_row' parameter.*Got 0\.0"),
+        ({"must_keep": [1], "never_keep": [1]}, table(), r"in common.*\[1\]"),
+        ({"must_keep": [12]}, table(), r"must_keep must hold column numbers from 0 to 11.*got 12"),
+        ({"must_keep": ["a"]}, table(), r"must_keep names the column 'a', but X has no column"),
+        ({"never_keep": list(range(12))}, table(), r"never_keep must leave at least one"),
+        (
+            {"n_features_to_select": 1, "must_keep": [1, 2]},
+            table(),
+            r"at least the 2 features in must_keep, got 1",
+        ),
+        (
+            {"n_features_to_select": 12, "never_keep": [0]},
+            table(),
+            r"without the 1 in never_keep, 11, got 12",
+        ),
+        (
+            {"tie_break": "index"},
+            table(),
+            r"tie_break must be 'survival' when lambda_row is 'path'",
+        ),
+        ({"init": np.ones((12, 2))}, table(), r"orthonormal columns.*numpy\.linalg\.qr"),
+        ({"init": np.eye(5)}, table(), r"init must be an array of shape.*got shape \(5, 5\)"),
+        (
+            {"init": np.eye(12)[:, :2], "n_components": 3},
+            table(),
+            r"init must be an array of shape.*\(12, 3\), got shape \(12, 2\)",
+        ),
+    ],
+)
+def test_bad_input_is_told_with_the_cure(parameters, X, message):
+    with pytest.raises(ValueError, match=message):
+        BSUFS(**parameters).fit(X)
+
+
+def test_bad_columns_of_a_frame_are_named():
+    frame = pd.DataFrame(table(), columns=[f"gene{i}" for i in range(12)])
+    with pytest.raises(ValueError, match=r"unknown 'gene13'.*Did you mean 'gene"):
+        BSUFS(must_keep=["gene13"]).fit(frame)
+    with pytest.raises(ValueError, match=r"unknown 'xyz'\.$"):
+        BSUFS(never_keep=["xyz"]).fit(frame)
+    with pytest.raises(ValueError, match=r"both hold \['gene2'\]"):
+        BSUFS(must_keep=["gene2"], never_keep=["gene2"]).fit(frame)
+    with pytest.raises(TypeError, match=r"column names or column numbers, got 1\.5 of type float"):
+        BSUFS(must_keep=[1.5]).fit(frame)
+    with pytest.raises(ValueError, match=r"contains NaN.*column 'gene7'"):
+        BSUFS().fit(frame.assign(gene7=np.nan))
+    with pytest.raises(ValueError, match=r"numbers only.*\['city'\] are not numeric.*OneHot"):
+        BSUFS().fit(frame.assign(city="Rome"))
+
+
+def test_strings_in_an_array_are_an_error_with_a_cure():
+    with pytest.raises(ValueError, match=r"numbers only.*OneHotEncoder"):
+        BSUFS().fit(np.array([["a", "b"], ["c", "d"]], dtype=object))
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (np.full(60, -1.0), "must not be negative, got a smallest weight of -1"),
+        (np.zeros(60), "zero"),
+        (np.ones(3), "(?i)sample_weight"),
+    ],
+)
+def test_bad_weights_are_an_error(weight, message):
+    with pytest.raises(ValueError, match=message):
+        BSUFS().fit(table(), sample_weight=weight)
+
+
+def test_a_failed_fit_leaves_nothing_behind():
+    selector = BSUFS(4).fit(table())
+    with pytest.raises(ValueError, match="NaN"):
+        selector.fit(broken(np.nan))
+    assert not [name for name in vars(selector) if name.endswith("_")]
+
+
+@pytest.mark.parametrize("scale", ["relative", "absolute"])
+def test_a_weight_that_kills_all_rows_says_which_would_keep_k(scale):
+    X = table()
+    settings = {"n_components": 3, "scale": scale, "max_iter": 50, "tol": 0.0}
+    if scale == "absolute":
+        settings |= {"beta_row": 1000.0, "lambda_element": 0.0}
+    with pytest.warns(UserWarning, match="no feature lives.*would keep about 4") as caught:
+        selector = BSUFS(4, lambda_row=1e6, **settings).fit(X)
+    assert selector.support_.sum() == 4
+    suggested = float(str(caught[0].message).split("lambda_row=")[2].split(" ")[0])
+    settings["max_iter"] = 1
+    alive = BSUFS(4, lambda_row=suggested, **settings).fit(X).row_sparse_components_.any(axis=0)
+    assert 3 <= alive.sum() <= 5
+
+
+def test_stopping_early_is_said():
+    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+        BSUFS(4, lambda_row=0.5, max_iter=2, tol=1e-12).fit(table())

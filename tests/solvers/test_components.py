@@ -1,0 +1,76 @@
+"""The noise edge against shuffled data, and the number of components it gives."""
+
+import numpy as np
+import pytest
+
+from bsufs.scatter import make_scatter
+from bsufs.solvers.components import noise_edge, start_frame
+
+
+@pytest.mark.parametrize("ratio", [0.1, 0.5, 1.0, 4.0])
+def test_equal_variances_give_the_marchenko_pastur_edge(ratio):
+    n = 1000
+    edge = noise_edge(np.full(int(ratio * n), 3.0 * n), n)
+    assert edge / n == pytest.approx(3.0 * (1 + np.sqrt(ratio)) ** 2, rel=1e-9)
+
+
+def relative_error_of_the_edge(n, d):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 5)) @ rng.standard_normal((5, d)) * 2
+    X += rng.standard_normal((n, d))
+    X *= rng.uniform(0.3, 2.0, d)
+    X -= X.mean(axis=0)
+    edge = noise_edge((X**2).sum(axis=0), n)
+    shuffled = [make_scatter(rng.permuted(X, axis=0)).leading_eigenvectors(1)[0] for _ in range(5)]
+    return edge / np.mean(shuffled) - 1.0
+
+
+@pytest.mark.parametrize("ratio", [0.25, 3])
+def test_the_edge_tends_to_where_shuffling_the_columns_puts_it(ratio):
+    small = abs(relative_error_of_the_edge(150, int(150 * ratio)))
+    large = abs(relative_error_of_the_edge(1200, int(1200 * ratio)))
+    assert small < 0.25
+    assert large < min(small, 0.05)
+
+
+def test_the_edge_of_nothing_is_zero():
+    assert noise_edge(np.zeros(4), 10) == 0.0
+
+
+@pytest.mark.parametrize(("n", "d"), [(500, 60), (60, 500)])
+@pytest.mark.parametrize("true", [1, 3, 7])
+def test_auto_finds_the_planted_number_of_components(n, d, true):
+    rng = np.random.default_rng(true)
+    X = 3 * rng.standard_normal((n, true)) @ rng.standard_normal((true, d))
+    X += rng.standard_normal((n, d))
+    values, vectors = start_frame(make_scatter(X), "auto")
+    assert values.shape == (true,)
+    assert vectors.shape == (d, true)
+
+
+def test_auto_goes_on_when_the_first_guess_is_too_small(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = 5 * rng.standard_normal((300, 9)) @ rng.standard_normal((9, 200))
+    X += rng.standard_normal((300, 200))
+    monkeypatch.setattr("bsufs.solvers.components._FIRST_GUESS", 2)
+    assert start_frame(make_scatter(X), "auto")[0].size == 9
+
+
+def test_auto_is_at_least_one_even_in_pure_noise():
+    X = np.diag(np.arange(1.0, 6.0))
+    assert start_frame(make_scatter(X), "auto")[0].size == 1
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 1.0])
+def test_a_share_is_reached_and_with_no_component_too_many(share):
+    rng = np.random.default_rng(0)
+    scatter = make_scatter(rng.standard_normal((80, 50)) * np.linspace(0.1, 3, 50))
+    values, _ = start_frame(scatter, share)
+    assert values.sum() >= share * scatter.trace() * (1 - 1e-9)
+    if values.size > 1:
+        assert values[:-1].sum() < share * scatter.trace()
+
+
+def test_a_number_is_taken_as_it_is():
+    scatter = make_scatter(np.random.default_rng(0).standard_normal((30, 9)))
+    assert start_frame(scatter, 4)[1].shape == (9, 4)

@@ -1,0 +1,232 @@
+"""Every kind of scatter operator against the dense formula."""
+
+import itertools
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from bsufs.scatter import (
+    DenseScatter,
+    FactoredScatter,
+    ScatterAccumulator,
+    SparseScatter,
+    make_scatter,
+)
+
+SHAPES = [(300, 40), (400, 170), (50, 300), (300, 500), (6, 3), (3, 9), (2, 1)]
+
+
+def some_data(n, d, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, min(d, 8))) @ rng.standard_normal((min(d, 8), d))
+    X += rng.standard_normal((n, d)) + 3.0
+    X[rng.random((n, d)) < 0.5] = 0.0
+    return X
+
+
+def dense_formula(X, weight=None):
+    weight = np.ones(len(X)) if weight is None else weight
+    Xc = (X - weight @ X / weight.sum()) * np.sqrt(weight)[:, None]
+    return Xc.T @ Xc
+
+
+def every_kind(X, weight=None):
+    yield make_scatter(X, weight)
+    yield make_scatter(sparse.csr_array(X), weight)
+    yield make_scatter(sparse.csc_matrix(X), weight)
+    accumulator = ScatterAccumulator(X.shape[1])
+    for rows in np.array_split(np.arange(len(X)), 5):
+        accumulator.add(X[rows], None if weight is None else weight[rows])
+    yield accumulator.scatter()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "d"), SHAPES)
+def test_all_kinds_agree_with_the_dense_formula(n, d, weighted):
+    X = some_data(n, d)
+    rng = np.random.default_rng(1)
+    weight = rng.integers(0, 4, n) + (np.arange(n) < 2.0) if weighted else None
+    S = dense_formula(X, weight)
+    size = np.abs(S).max()
+    W = rng.standard_normal((d, 3))
+    m = min(d, 5)
+    eigenvalues = np.linalg.eigvalsh(S)[::-1]
+    for scatter in every_kind(X, weight):
+        np.testing.assert_allclose(scatter @ W, S @ W, atol=1e-12 * size * d)
+        np.testing.assert_allclose(scatter.diagonal(), S.diagonal(), atol=1e-12 * size)
+        assert scatter.trace() == pytest.approx(np.trace(S), rel=1e-12)
+        assert scatter.shape == (d, d)
+        assert scatter.dtype == np.float64
+        values, vectors = scatter.leading_eigenvectors(m)
+        np.testing.assert_allclose(values, eigenvalues[:m], atol=1e-12 * eigenvalues[0])
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(m), atol=1e-12)
+        np.testing.assert_allclose(
+            S @ vectors, vectors * values, atol=1e-11 * eigenvalues[0] * np.sqrt(d)
+        )
+        peaks = vectors[np.abs(vectors).argmax(axis=0), np.arange(m)]
+        assert (peaks > 0).all()
+        doubled = scatter.scaled(2.0)
+        np.testing.assert_allclose(doubled @ W, 2 * (scatter @ W))
+        assert doubled.leading_eigenvectors(1)[0][0] == pytest.approx(2 * values[0])
+
+
+def test_the_kind_follows_from_the_shape():
+    assert isinstance(make_scatter(some_data(30, 10)), DenseScatter)
+    assert isinstance(make_scatter(some_data(10, 30)), FactoredScatter)
+    assert isinstance(make_scatter(sparse.csr_array(some_data(10, 30))), SparseScatter)
+
+
+@pytest.mark.parametrize(("n", "d"), [(60, 8), (8, 60), (200, 150)])
+def test_explained_share_is_that_of_a_regression(n, d):
+    X = some_data(n, d)
+    Xc = X - X.mean(axis=0)
+    for features in (np.arange(1), np.array([4, 1, 6]), np.arange(d)):
+        fitted = Xc[:, features] @ np.linalg.lstsq(Xc[:, features], Xc, rcond=None)[0]
+        expected = (fitted**2).sum() / (Xc**2).sum()
+        for scatter in every_kind(X):
+            assert scatter.explained_share(features) == pytest.approx(expected, abs=1e-8)
+
+
+def test_explained_share_ignores_constant_columns_and_survives_copies():
+    X = some_data(50, 6)
+    X[:, 2] = 0.3
+    X[:, 4] = X[:, 1]
+    scatter = make_scatter(X)
+    assert scatter.explained_share(np.array([2])) == 0.0
+    alone = scatter.explained_share(np.array([1]))
+    assert scatter.explained_share(np.array([1, 2, 4])) == pytest.approx(alone, abs=1e-8)
+
+
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_constant_column_has_exactly_no_variance(dense):
+    X = some_data(500, 5)
+    X[:, 3] = 0.1
+    scatter = make_scatter(X if dense else sparse.csr_array(X))
+    assert scatter.diagonal()[3] == 0.0
+    assert make_scatter(X[:4]).diagonal()[3] == 0.0
+
+
+@pytest.mark.parametrize("n", [200, 3])
+def test_a_mean_that_dwarfs_the_deviation_costs_no_digits(n):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 6))
+    S = dense_formula(X)
+    far = X + 2.0**20
+    far_exact = dense_formula(far - 2.0**20)  # what is left of X after rounding to the far place
+    accumulator = ScatterAccumulator(6)
+    for row in far:
+        accumulator.add(row[None])
+    for scatter in (make_scatter(far), accumulator.scatter()):
+        np.testing.assert_allclose(scatter @ np.eye(6), far_exact, atol=1e-10 * np.abs(S).max())
+
+
+@pytest.mark.parametrize("magnitude", [1e-300, 1e-200, 1e200, 1e300])
+@pytest.mark.parametrize(("n", "d"), [(30, 4), (4, 30)])
+def test_extreme_magnitudes_neither_overflow_nor_vanish(magnitude, n, d):
+    X = some_data(n, d)
+    W = np.eye(d)[:, :2]
+    expected = make_scatter(X)
+    for scatter in every_kind(magnitude * X):
+        relative = (scatter @ W) / scatter.leading_eigenvectors(1)[0]
+        np.testing.assert_allclose(
+            relative, (expected @ W) / expected.leading_eigenvectors(1)[0], atol=1e-12
+        )
+
+
+def test_a_stream_may_grow_from_tiny_to_huge():
+    X = np.vstack([1e-200 * some_data(5, 3), 1e200 * some_data(9, 3, seed=1)])
+    accumulator = ScatterAccumulator(3)
+    for row in X:
+        accumulator.add(row[None])
+    scatter = accumulator.scatter()
+    expected = make_scatter(X)
+    np.testing.assert_allclose(scatter @ np.eye(3), expected @ np.eye(3), rtol=1e-12)
+    assert scatter.unit_exponent == expected.unit_exponent != 0
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 1000),
+    n=st.integers(2, 40),
+    d=st.integers(1, 12),
+    cuts=st.lists(st.integers(0, 40), max_size=6),
+)
+def test_any_batching_gives_the_same_scatter(seed, n, d, cuts):
+    X = np.random.default_rng(seed).standard_normal((n, d)) + 5.0
+    weight = np.random.default_rng(seed + 1).integers(0, 3, n).astype(float)
+    weight[0] = 1.0
+    accumulator = ScatterAccumulator(d)
+    edges = [0, *sorted(min(cut, n) for cut in cuts), n]
+    for start, stop in itertools.pairwise(edges):
+        accumulator.add(X[start:stop], weight[start:stop])
+    S = dense_formula(X, weight)
+    scatter = accumulator.scatter()
+    np.testing.assert_allclose(scatter @ np.eye(d), S, atol=1e-10)
+    assert scatter.total_weight == weight.sum()
+
+
+def test_the_order_of_the_columns_can_be_set():
+    X = some_data(20, 5)
+    order = np.array([3, 0, 4, 1, 2])
+    for data in (X, X[:4], sparse.csr_array(X)):
+        dense = data.toarray() if sparse.issparse(data) else data
+        scatter = make_scatter(data, order=order)
+        np.testing.assert_allclose(scatter @ np.eye(5), dense_formula(dense[:, order]), atol=1e-12)
+
+
+def test_repeated_and_missing_eigenvalues_are_found():
+    basis = np.linalg.qr(np.random.default_rng(0).standard_normal((400, 400)))[0]
+    values = np.concatenate([np.full(6, 5.0), np.full(4, 3.0), np.full(20, 1.0), np.zeros(370)])
+    dense = DenseScatter((basis * values) @ basis.T, 400.0)
+    found, vectors = dense.leading_eigenvectors(12)
+    np.testing.assert_allclose(found, values[:12], atol=1e-10)
+    np.testing.assert_allclose(dense @ vectors, vectors * found, atol=1e-10)
+    # More vectors than the rank of the data: the rest are orthonormal, with eigenvalue zero.
+    X = some_data(4, 20)
+    for scatter in (make_scatter(X), make_scatter(sparse.csr_array(X))):
+        found, vectors = scatter.leading_eigenvectors(7)
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(7), atol=1e-12)
+        np.testing.assert_allclose(found[3:], 0.0, atol=1e-9)
+        assert scatter.max_rank == 3
+
+
+def test_too_many_eigenvectors_is_an_error():
+    with pytest.raises(ValueError, match="m must be from 1 to n_features = 3, got 4"):
+        make_scatter(some_data(9, 3)).leading_eigenvectors(4)
+
+
+def test_the_data_are_never_changed():
+    for n, d in ((20, 5), (5, 20)):
+        X = some_data(n, d)
+        before = X.copy()
+        X.flags.writeable = False
+        make_scatter(X, np.ones(n)) @ np.ones((d, 1))
+        np.testing.assert_array_equal(X, before)
+
+
+def test_no_square_array_of_the_long_side_is_made():
+    rng = np.random.default_rng(0)
+    for X in (rng.standard_normal((60, 6000)), rng.standard_normal((20_000, 40))):
+        tracemalloc.start()
+        scatter = make_scatter(X)
+        scatter.leading_eigenvectors(5)
+        scatter.explained_share(np.arange(30))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 3 * X.nbytes + 2**20
+
+
+def test_sparse_data_are_never_densified():
+    X = sparse.random_array((3000, 20_000), density=1e-3, random_state=0, format="csr")
+    tracemalloc.start()
+    scatter = make_scatter(X)
+    scatter.leading_eigenvectors(3)
+    scatter @ np.ones((20_000, 3))
+    scatter.explained_share(np.arange(20))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.1 * 3000 * 20_000 * 8
