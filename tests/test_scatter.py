@@ -88,7 +88,21 @@ def test_explained_share_is_that_of_a_regression(n, d):
         fitted = Xc[:, features] @ np.linalg.lstsq(Xc[:, features], Xc, rcond=None)[0]
         expected = (fitted**2).sum() / (Xc**2).sum()
         for scatter in every_kind(X):
-            assert scatter.explained_share(features) == pytest.approx(expected, abs=1e-8)
+            assert scatter.explained_share(features) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_explained_curve_is_the_share_of_every_beginning():
+    X = some_data(200, 30)
+    order = np.random.default_rng(0).permutation(30)
+    for scatter in every_kind(X):
+        curve = scatter.explained_curve(order)
+        expected = [scatter.explained_share(order[:k]) for k in range(1, 31)]
+        np.testing.assert_allclose(curve, expected, atol=1e-10)
+        assert curve[-1] == pytest.approx(1.0)
+    few_rows = make_scatter(X[:6])
+    curve = few_rows.explained_curve(order)
+    assert (np.diff(curve) >= 0).all()
+    assert curve[-1] == pytest.approx(1.0)
 
 
 def test_explained_share_ignores_constant_columns_and_survives_copies():

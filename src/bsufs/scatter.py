@@ -37,6 +37,8 @@ _SMALL = 128
 _SAFE_EXPONENT = 300
 # Ridge, relative to the mean diagonal entry, that makes regression on collinear columns well posed.
 _RIDGE = 1e-12
+# Regression on more columns than this costs more than a selection; nobody reads it off a plot.
+_LARGEST_REGRESSION = 4096
 
 
 class Scatter(ABC):
@@ -65,6 +67,8 @@ class Scatter(ABC):
     max_rank: int
     factor: float = 1.0
     unit_exponent: int = 0
+    # Share of the columns that must go before `restricted` is worth its memory.
+    costly_to_restrict: float = 0.0
 
     @abstractmethod
     def _product(self, W: Array) -> Array:
@@ -82,6 +86,27 @@ class Scatter(ABC):
     def _block(self, rows: Any, columns: Any) -> Array:
         """Return S[rows, columns] without the factor; rows and columns are indices or slices."""
 
+    @abstractmethod
+    def _restricted(self, features: Mask) -> Scatter:
+        """Return the operator of some columns, without the factor."""
+
+    def restricted(self, features: Mask) -> Scatter:
+        """Return the operator of some columns only.
+
+        Parameters
+        ----------
+        features : array of bool of shape (n_features,)
+            The columns to keep.
+
+        Returns
+        -------
+        Scatter
+            S[features, features], of the same kind, with memory of its own.
+        """
+        other = self._restricted(features)
+        other.factor, other.unit_exponent = self.factor, self.unit_exponent
+        return other
+
     def __matmul__(self, W: Array) -> Array:
         product = self._product(W)
         return product if self.factor == 1.0 else product * self.factor
@@ -95,6 +120,21 @@ class Scatter(ABC):
             Non-negative numbers.
         """
         return self._diagonal() * self.factor
+
+    def block(self, rows: Indices, columns: Indices) -> Array:
+        """Return a block of S as a matrix.
+
+        Parameters
+        ----------
+        rows, columns : arrays of int
+            Which rows and columns of S.
+
+        Returns
+        -------
+        array of shape (len(rows), len(columns))
+            S[rows, columns], with memory of its own.
+        """
+        return self._block(rows, columns) * self.factor
 
     def trace(self) -> float:
         """Return the trace of S, the total sum of squared deviations.
@@ -145,6 +185,40 @@ class Scatter(ABC):
         other.factor = self.factor * factor
         return other
 
+    def explained_curve(self, features: Indices) -> Array:
+        """Return the share of the total variance that the first 1, 2, ... of some columns explain.
+
+        Explained by linear regression of all columns on them. One Cholesky factor L of S in the
+        order given serves every number of columns: the first k explain the squared entries of the
+        first k columns of L.
+
+        Parameters
+        ----------
+        features : array of int of shape (k,)
+            The columns to regress on, in order. Those beyond the rank bound of S are taken
+            together: the curve has the value of the whole set from there on.
+
+        Returns
+        -------
+        array of shape (k,)
+            tr(S_A' S_AA^+ S_A) / tr(S), non-decreasing, between 0 and 1; NaN beyond 4096 columns
+            unless the rank is smaller, since such a regression costs more than it tells.
+        """
+        features = np.asarray(features)
+        gains = np.zeros(features.size)
+        diagonal = self._diagonal()
+        varying = np.flatnonzero(diagonal[features] > 0)
+        head = varying[: min(self.max_rank, _LARGEST_REGRESSION)]
+        if head.size:
+            gains[head] = self._explained_gains(features[head])
+        if varying.size > head.size == _LARGEST_REGRESSION:
+            gains[varying[head.size]] = np.nan
+        elif varying.size > head.size:
+            rest = varying[self.max_rank]
+            gains[rest] = max(0.0, self._explained_by_many(features[varying]) - gains.sum())
+        curve: Array = np.minimum(np.cumsum(gains) / diagonal.sum(), 1.0)
+        return curve
+
     def explained_share(self, features: Indices) -> float:
         """Return the share of the total variance that linear regression on some columns explains.
 
@@ -156,26 +230,26 @@ class Scatter(ABC):
         Returns
         -------
         float
-            tr(S_A' S_AA^+ S_A) / tr(S), between 0 and 1.
+            Between 0 and 1.
         """
-        diagonal = self._diagonal()
-        features = np.asarray(features)[diagonal[features] > 0]
-        if features.size == 0:
-            return 0.0
-        return min(self._explained(features) / float(diagonal.sum()), 1.0)
+        return float(self.explained_curve(features)[-1])
 
-    def _explained(self, features: Indices) -> float:
-        """Return tr(S_A' S_AA^+ S_A) by a Cholesky factor of S_AA, block by block."""
+    def _explained_gains(self, features: Indices) -> Array:
+        """Return what each column adds to what those before it explain, block by block."""
         among = self._block(features, features)
         among[np.diag_indices_from(among)] += _RIDGE * among.trace()
         lower = linalg.cholesky(among, lower=True, overwrite_a=True, check_finite=False)
-        explained = 0.0
+        gains = np.zeros(features.size)
         for block in _batches(self.shape[0], features.size):
             whitened = linalg.solve_triangular(
                 lower, self._block(features, block), lower=True, check_finite=False
             )
-            explained += float(np.vdot(whitened, whitened))
-        return explained
+            gains += np.einsum("ij,ij->i", whitened, whitened)
+        return gains
+
+    def _explained_by_many(self, features: Indices) -> float:
+        """Return what more columns than the rank bound explain: here, what that many span."""
+        return float(self._explained_gains(features[: self.max_rank]).sum())
 
 
 class DenseScatter(Scatter):
@@ -208,6 +282,9 @@ class DenseScatter(Scatter):
             return np.array(self.S[rows, columns])
         return np.array(self.S[np.ix_(rows, columns)])
 
+    def _restricted(self, features: Mask) -> DenseScatter:
+        return DenseScatter(self.S[np.ix_(features, features)], self.total_weight, self.max_rank)
+
     def _leading(self, m: int) -> tuple[Array, Array]:
         d = self.shape[0]
         if d <= _SMALL or m > d // 5:
@@ -229,6 +306,9 @@ class FactoredScatter(Scatter):
         Sum of the sample weights.
     """
 
+    # Xc is as large as the data; a second copy of most of it would be felt.
+    costly_to_restrict = 0.5
+
     def __init__(self, Xc: Array, total_weight: float) -> None:
         n, d = Xc.shape
         self.Xc = Xc
@@ -247,6 +327,9 @@ class FactoredScatter(Scatter):
     def _block(self, rows: Any, columns: Any) -> Array:
         return self.Xc[:, rows].T @ self.Xc[:, columns]
 
+    def _restricted(self, features: Mask) -> FactoredScatter:
+        return FactoredScatter(self.Xc[:, features], self.total_weight)
+
     def _leading(self, m: int) -> tuple[Array, Array]:
         n = self.Xc.shape[0]
         if n <= _SMALL or m > n // 5:
@@ -256,11 +339,8 @@ class FactoredScatter(Scatter):
         values, left = _lanczos(lambda v: self.Xc @ (self.Xc.T @ v), n, m)
         return _from_left_vectors(values, self.Xc.T @ left, m)
 
-    def _explained(self, features: Indices) -> float:
-        if features.size < self.Xc.shape[0]:
-            return super()._explained(features)
-        # More columns than samples: their span is at most n-dimensional, and its basis smaller
-        # than X, where S_AA would be larger.
+    def _explained_by_many(self, features: Indices) -> float:
+        # Their span is at most n-dimensional; its basis is smaller than X, where S_AA is larger.
         basis, singular, _ = linalg.svd(
             self.Xc[:, features], full_matrices=False, check_finite=False
         )
@@ -300,6 +380,15 @@ class SparseScatter(Scatter):
         self._root = root
         self._mean: Array = (self._Xt @ root) / self.total_weight
         self.max_rank = min(max(n - 1, 1), d)
+
+    def _restricted(self, features: Mask) -> SparseScatter:
+        other = copy.copy(self)
+        other._X = sparse.csr_array(self._X[:, np.flatnonzero(features)])
+        other._Xt = other._X.T
+        other._mean = self._mean[features]
+        other.shape = (other._mean.size, other._mean.size)
+        other.max_rank = min(self.max_rank, other._mean.size)
+        return other
 
     def _centred(self, W: Array) -> Array:
         centred: Array = self._X @ W - np.multiply.outer(self._root, self._mean @ W)

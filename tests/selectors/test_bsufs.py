@@ -83,7 +83,10 @@ def test_a_share_is_a_share_of_the_features(share, k):
 def test_auto_gives_a_sensible_number_on_real_data():
     digits = BSUFS().fit(load_digits().data)
     assert 10 <= digits.support_.sum() <= 40
-    assert digits.explained_variance_ratio_ > 0.7
+    carried = digits.path_["component_variance_ratio"][0]
+    curve = digits.explained_variance_curve_
+    assert curve[-1] >= carried > curve[-2]
+    assert digits.row_sparse_components_.any(axis=0).sum() >= digits.support_.sum()
 
 
 @pytest.mark.parametrize("parameters", [{}, {"lambda_row": 0.5, "max_iter": 5000}])
@@ -106,7 +109,8 @@ def test_fitted_attributes_have_their_shapes(parameters):
         assert selector.row_gap_history_.shape == (selector.n_iter_,)
         assert selector.path_ == {}
     else:
-        assert selector.path_["n_alive"][-1] == 1
+        assert selector.path_["n_alive"][-1] == 3
+        assert selector.row_sparse_components_.any(axis=0).sum() == 4
 
 
 def test_it_finds_the_columns_that_carry_the_structure():
@@ -340,7 +344,7 @@ def test_fixed_weights_scale_with_the_threshold_they_cause():
 def test_absolute_and_relative_weights_describe_the_same_model():
     X = table()
     norm = np.linalg.norm(X - X.mean(axis=0), 2) ** 2
-    relative = BSUFS(4, n_components=3, lambda_row=0.5, lambda_element=0.0, tol=1e-9).fit(X)
+    relative = BSUFS(4, n_components=3, lambda_row=0.5, lambda_element=0.0, p=0.0, tol=1e-9).fit(X)
     threshold = 0.5 * np.sqrt(3 / 12)
     weight = threshold**2 / 2 * 10.001 * norm
     absolute = BSUFS(
@@ -348,6 +352,7 @@ def test_absolute_and_relative_weights_describe_the_same_model():
         n_components=3,
         lambda_row=weight,
         lambda_element=0.0,
+        p=0.0,
         scale="absolute",
         beta_row=10.0 * norm,
         tau=1e-3 * norm,
@@ -382,7 +387,12 @@ def test_the_path_function_returns_the_whole_path():
     np.testing.assert_array_equal(path.ranking, selector.ranking_)
     np.testing.assert_array_equal(path.survival, selector.survival_)
     assert path.lambda_row.shape == path.n_alive.shape
-    assert path.explained_variance_ratio.shape == (path.n_alive.size + 1,)
+    assert path.explained_variance_ratio.shape == path.n_alive.shape
+    best = np.argsort(path.ranking)
+    Xc = X - X.mean(axis=0)
+    for k, share in zip(path.n_alive, path.explained_variance_ratio, strict=True):
+        fitted = Xc[:, best[:k]] @ np.linalg.lstsq(Xc[:, best[:k]], Xc, rcond=None)[0]
+        assert share == pytest.approx((fitted**2).sum() / (Xc**2).sum())
     with pytest.raises(TypeError, match="takes no lambda_row"):
         bsufs_path(X, lambda_row=1.0)
 

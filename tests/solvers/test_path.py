@@ -1,5 +1,7 @@
 """The path: who dies when, the weights that follow, and forced and barred rows."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from bsufs.solvers.alternation import Coupling
 from bsufs.solvers.path import sparsity_path
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import TrustRegionStep
+from bsufs.stiefel import polar_factor
 
 
 def start(n=80, d=40, m=3, seed=0):
@@ -30,26 +33,59 @@ def test_the_path_goes_from_all_rows_to_one_and_each_weight_kills_whom_it_should
     coupling = Coupling(ElementPenalty(1e-3, 0.5), 1.0, 1e-3) if element else None
     path = sparsity_path(scatter, W, **{**SETTINGS, "p": p}, element=coupling, callback=seen.append)
     assert path.stopping_reason == "path_complete"
-    assert path.n_alive[-1] == 1
+    assert path.n_alive[-1] == 3
     before = np.concatenate([[40], path.n_alive[:-1]])
     np.testing.assert_array_equal(
-        path.n_alive, before - np.maximum(1, np.round(0.05 * before)).astype(int)
+        path.n_alive, np.maximum(before - np.maximum(1, np.round(0.05 * before)), 3)
     )
-    frame, copy = W, W
+    frame, copy, rows = W, W, np.arange(40)
     for step, progress in enumerate(seen):
         # The exact proximal map with the weight that the path reports gives the same rows.
         Z = (10.0 * frame + 1e-3 * copy) / (10.0 + 1e-3)
         weight = path.lambda_row[step] * (1 - 1e-9)
-        expected = RowPenalty(weight, p).prox(Z, 1.0 / (10.0 + 1e-3))
+        expected = np.zeros((40, frame.shape[1]))
+        expected[rows] = RowPenalty(weight, p).prox(Z, 1.0 / (10.0 + 1e-3))
         alive = row_norms(progress.V) > 0
         assert alive.sum() == progress.n_alive == path.n_alive[step]
-        np.testing.assert_allclose(progress.V[alive], expected[alive], atol=1e-7)
-        frame, copy = progress.W, progress.V
-    assert (path.U is path.W) == (not element)
-    shares = path.explained_variance_ratio
+        np.testing.assert_allclose(progress.V[alive], expected[progress.rows[alive]], atol=1e-7)
+        # Dead rows have left the problem.
+        assert not progress.W[~alive].any()
+        frame, copy, rows = progress.W, progress.V, progress.rows
+    assert step > 20
+    np.testing.assert_allclose(path.W.T @ path.W, np.eye(3), atol=1e-12)
+    shares = path.component_variance_ratio
     assert shares.shape == (path.n_iter + 1,)
     assert shares[0] == max(shares)
-    np.testing.assert_allclose(shares[-1], np.vdot(path.W, scatter @ path.W) / scatter.trace())
+
+
+def test_dead_rows_are_as_if_they_were_not_there():
+    # A step of the path is the alternation on the submatrix of the living rows.
+    scatter, W = start()
+    seen = []
+    sparsity_path(scatter, W, **SETTINGS, callback=seen.append)
+    S = scatter @ np.eye(40)
+    for before, after in itertools.pairwise(seen[:25]):
+        V = np.zeros((40, 3))
+        frame = np.zeros((40, 3))
+        frame[before.rows] = before.W
+        V[after.rows] = after.V
+        alive = V.any(axis=1)
+        L = 10.0 * V[alive] + 1e-3 * frame[alive]
+        expected = polar_factor(2.0 * (S @ frame)[alive] + L)
+        new = np.zeros((40, 3))
+        new[after.rows] = after.W
+        np.testing.assert_allclose(new[alive], expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("n_keep", [1, 5, 17, 40])
+def test_the_iterates_are_those_of_the_step_asked_for(n_keep):
+    scatter, W = start()
+    path = sparsity_path(scatter, W, **SETTINGS, n_keep=n_keep)
+    alive = np.count_nonzero(path.V.any(axis=1))
+    enough = [n for n in (40, *path.n_alive) if n >= n_keep]
+    assert alive == enough[-1]
+    assert path.W.shape == path.U.shape == path.V.shape == (40, 3)
+    np.testing.assert_allclose(path.W.T @ path.W, np.eye(3), atol=1e-12)
 
 
 def test_all_rows_are_ranked_by_one_run():
@@ -72,11 +108,9 @@ def test_forced_rows_never_die_and_barred_ones_never_live():
         **SETTINGS,
         forced=forced,
         barred=barred,
-        callback=lambda now: lives.append(row_norms(now.V) > 0),
+        callback=lambda now: lives.append(now.rows[row_norms(now.V) > 0]),
     )
-    lives = np.array(lives)
-    assert lives[:, forced].all()
-    assert not lives[:, barred].any()
+    assert all({3, 4} <= set(rows) and not {0, 1, 2} & set(rows) for rows in lives)
     assert path.n_alive[-1] == 3
     assert (path.survival.last_step[barred] == 0).all()
 
@@ -113,18 +147,26 @@ def test_the_trust_region_follows_the_path_too():
     assert np.intersect1d(*order).size >= 6
 
 
-def test_smallest_faithful_reads_the_path():
+def test_a_single_candidate_has_no_path():
     scatter, W = start()
-    path = sparsity_path(scatter, W, **SETTINGS)
-    shares = path.explained_variance_ratio
-    for share in (0.5, 0.9, 0.99):
-        k = path.smallest_faithful(share)
-        step = int(np.flatnonzero(path.n_alive == k)[0])
-        assert shares[step + 1] >= share * shares[0] or step == 0
-        assert (shares[step + 2 :] < share * shares[0]).all()
-    assert path.smallest_faithful(2.0) == path.n_alive[0]
     single = sparsity_path(scatter, W, **SETTINGS, barred=np.arange(40) > 0)
-    assert (single.n_iter, single.smallest_faithful(0.9)) == (0, 1)
+    assert (single.n_iter, single.stopping_reason) == (0, "path_complete")
+
+
+def test_the_last_rows_are_ordered_by_what_they_explain():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 5)) @ rng.standard_normal((5, 30)) + rng.standard_normal((60, 30))
+    scatter = make_scatter(X)
+    _, W = scatter.leading_eigenvectors(5)
+    path = sparsity_path(scatter, W, p=0.5, beta_row=1e4, tau=1.0)
+    last = np.flatnonzero(path.survival.last_step == path.n_iter)
+    assert last.size == 5
+    chosen = []
+    for _ in range(5):  # plain greedy regression
+        shares = [scatter.explained_share(np.array([*chosen, row])) for row in last]
+        shares = [-1.0 if row in chosen else x for row, x in zip(last, shares, strict=True)]
+        chosen.append(int(last[np.argmax(shares)]))
+    np.testing.assert_array_equal(np.argsort(-path.survival.scores())[:5], chosen)
 
 
 def test_survival_orders_by_step_then_by_norm():

@@ -30,20 +30,21 @@ class Scored:
         Zero for constant columns; larger first among equal scores.
     position : array of int of shape (n_features,)
         Place of each column in an order that depends on contents alone.
-    auto_n_features : int
-        How many features to select when the caller leaves it to the method.
+    auto_n_features : callable
+        Given all features, best first, how many to select when that is left to the method.
     ties_by_index : bool, default=False
         Whether equal scores go to the lower column number and nothing else.
-    explained_share : callable, optional
-        Gives the share of the variance that a set of columns explains.
+    explained_curve : callable, optional
+        Given some features in order, the share of the total variance that regression on the first
+        1, 2, ... of them explains.
     """
 
     scores: Array
     variances: Array
     position: Indices
-    auto_n_features: int
+    auto_n_features: Callable[[Indices], int]
     ties_by_index: bool = False
-    explained_share: Callable[[Indices], float] | None = None
+    explained_curve: Callable[[Indices], Array] | None = None
 
 
 class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -156,24 +157,18 @@ class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             )
         return forced, barred
 
-    def _n_to_select(self, auto: int, forced: Mask, barred: Mask) -> int:
-        """Return how many features come out."""
+    def _asked_number(self, forced: Mask, barred: Mask) -> int | None:
+        """Return how many features the caller wants, None if that is left to the method."""
         asked = self.n_features_to_select
-        candidates = int(np.count_nonzero(~barred))
-        n_forced = int(np.count_nonzero(forced))
         if isinstance(asked, str):
-            return int(np.clip(auto, max(n_forced, 1), candidates))
-        if isinstance(asked, Integral):
-            k = int(asked)
-        else:
-            k = max(1, round(float(asked) * self.n_features_in_))
-        if k > candidates:
-            without = (
-                f" without the {np.count_nonzero(barred)} in never_keep" if barred.any() else ""
-            )
+            return None
+        k = int(asked) if isinstance(asked, Integral) else max(1, round(asked * barred.size))
+        n_forced, n_barred = int(np.count_nonzero(forced)), int(np.count_nonzero(barred))
+        if k > barred.size - n_barred:
+            without = f" without the {n_barred} in never_keep" if n_barred else ""
             raise ValueError(
                 f"n_features_to_select must be at most the number of features{without}, "
-                f"{candidates}, got {asked!r}. Ask for fewer, or for 'auto'."
+                f"{barred.size - n_barred}, got {asked!r}. Ask for fewer, or for 'auto'."
             )
         if k < n_forced:
             raise ValueError(
@@ -185,7 +180,6 @@ class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _finish(self, scored: Scored) -> None:
         """Rank the features and set what every fitted selector has."""
         forced, barred = self._forced_and_barred()
-        k = self._n_to_select(scored.auto_n_features, forced, barred)
         scores = np.array(scored.scores)
         if forced.any() and not forced.all():
             # Must-keep features rank first, so they score above all others.
@@ -195,6 +189,10 @@ class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if not scored.ties_by_index:
             tie_breaks = (scored.position, -scored.variances)
         best_first = np.lexsort((*tie_breaks, -scores, scored.variances <= 0, barred, ~forced))
+        k = self._asked_number(forced, barred)
+        if k is None:
+            most, least = int(np.count_nonzero(~barred)), max(1, int(np.count_nonzero(forced)))
+            k = min(max(scored.auto_n_features(best_first), least), most)
         ranking = np.empty(scores.size, dtype=np.intp)
         ranking[best_first] = index + 1
         self.scores_ = scores
@@ -203,8 +201,9 @@ class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         names = self._feature_names()
         chosen = best_first[:k]
         self.selected_features_ = chosen if names is None else names[chosen]
-        if scored.explained_share is not None:
-            self.explained_variance_ratio_ = scored.explained_share(np.sort(chosen))
+        if scored.explained_curve is not None:
+            self.explained_variance_curve_ = scored.explained_curve(chosen)
+            self.explained_variance_ratio_ = float(self.explained_variance_curve_[-1])
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
@@ -236,7 +235,7 @@ class ScoringSelector(BaseSelector):
             scores=np.asarray(self._score(ordered), dtype=np.float64)[back],
             variances=column_variances(ordered)[back],
             position=back,
-            auto_n_features=max(1, round(0.5 * X.shape[1])),
+            auto_n_features=lambda best_first: max(1, round(0.5 * best_first.size)),
         )
 
 

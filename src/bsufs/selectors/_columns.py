@@ -74,7 +74,7 @@ def column_variances(X: Any) -> Array:
     return np.where(low == high, 0.0, np.maximum(variances, np.finfo(np.float64).tiny))
 
 
-def copies(scatter: Scatter, forced: Mask, barred: Mask) -> Mask:
+def copies(scatter: Scatter, forced: Mask) -> Mask:
     """Find the columns that are perfectly correlated with one that stands for them.
 
     A copy, a shifted or negated copy and the same quantity in other units say nothing that the
@@ -85,9 +85,8 @@ def copies(scatter: Scatter, forced: Mask, barred: Mask) -> Mask:
     ----------
     scatter : Scatter
         The operator S.
-    forced, barred : arrays of bool of shape (n_features,)
-        Columns that must be kept, which are never called copies, and columns that cannot be, which
-        stand for no other.
+    forced : array of bool of shape (n_features,)
+        Columns that must be kept, which are never called copies.
 
     Returns
     -------
@@ -96,7 +95,7 @@ def copies(scatter: Scatter, forced: Mask, barred: Mask) -> Mask:
     """
     diagonal = scatter.diagonal()
     d = diagonal.size
-    varying = np.flatnonzero((diagonal > 0) & ~barred)
+    varying = np.flatnonzero(diagonal > 0)
     directions = np.random.default_rng(0).standard_normal((d, 2))
     images = scatter @ directions
     lengths = np.sqrt(np.maximum(np.einsum("ij,ij->j", directions, images), 0.0))

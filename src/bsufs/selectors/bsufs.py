@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -28,13 +28,8 @@ from bsufs.solvers.alternation import (
 )
 from bsufs.solvers.components import start_frame
 from bsufs.solvers.path import PathResult, sparsity_path
-from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import PolarStep, TrustRegionStep, WStep
 from bsufs.stiefel import polar_factor
-
-# n_features_to_select="auto" keeps the fewest features whose components still carry this share of
-# the variance that the principal components carry.
-_FAITHFUL_SHARE = 0.9
 
 
 class BSUFS(BaseSelector):
@@ -47,14 +42,14 @@ class BSUFS(BaseSelector):
 
     with S the scatter matrix of the centred data. The row term drops whole features, the element
     term cleans the components of small entries. By default no weight has to be guessed: the row
-    term grows step by step until one feature is left, and features are ranked by how long they
+    term grows step by step, features leave one after another, and they are ranked by how long they
     survive.
 
     Parameters
     ----------
     n_features_to_select : int, float or "auto", default="auto"
-        How many features to keep: a number, a share of all, or "auto", the fewest with which the
-        components still carry 90 % of the variance they carried with all features (with a fixed
+        How many features to keep: a number, a share of all, or "auto": the fewest that explain, by
+        linear regression, as much variance as the principal components do (with a fixed
         `lambda_row`: the features whose row is not zero).
     n_components : int, float or "auto", default="auto"
         The paper's m: a number; a share of the total variance to reach; or "auto", the number of
@@ -66,7 +61,7 @@ class BSUFS(BaseSelector):
     lambda_element : float, default=0.5
         Weight of the element penalty, the paper's lambda_2. With ``scale="relative"`` the threshold
         it causes, in units of 1/sqrt(d). Zero switches the term off.
-    p : float, default=0.0
+    p : float, default=0.5
         Exponent of the row penalty, from 0 to 1.
     q : float, default=0.5
         Exponent of the element penalty, from 0 to 1.
@@ -94,7 +89,7 @@ class BSUFS(BaseSelector):
     must_keep : sequence of str or int, optional
         Features that are always selected: they never die, so others are judged beside them.
     never_keep : sequence of str or int, optional
-        Features that are never selected; they still count as data to be explained.
+        Features that are never selected: the fit goes as if they were not there.
     max_iter : int, default=500
         Iterations at most.
     tol : float, default=1e-4
@@ -119,7 +114,8 @@ class BSUFS(BaseSelector):
     selected_features_ : array of shape (n_features_to_select,)
         Names, or column numbers where there are no names, best first.
     components_ : array of shape (n_components, n_features)
-        The orthonormal W, transposed.
+        The orthonormal W, transposed. On the path: at the last step that still has as many features
+        alive as are selected.
     row_sparse_components_ : array of shape (n_components, n_features)
         Its row-sparse copy V, transposed.
     element_sparse_components_ : array of shape (n_components, n_features)
@@ -127,12 +123,15 @@ class BSUFS(BaseSelector):
     n_components_ : int
         The number of components.
     explained_variance_ratio_ : float
-        Share of the total variance that linear regression on the selected features explains.
+        Share of the total variance that linear regression on the selected features explains; NaN
+        for more than 4096 of them where there are more samples than that.
+    explained_variance_curve_ : array of shape (n_features_to_select,)
+        The same for the best feature alone, the best two, and so on.
     survival_ : array of int of shape (n_features,)
         The last iteration at which the feature was alive, 0 for never.
     path_ : dict of arrays
-        With ``lambda_row="path"``: `lambda_row`, `n_alive` and `explained_variance_ratio` of each
-        step; empty otherwise.
+        With ``lambda_row="path"``, of each step: `lambda_row`, `n_alive` and
+        `component_variance_ratio`, the share of the variance that W carries; empty otherwise.
     objective_history_ : array
         The objective at the start and after each iteration; relative to ||S||_2 unless
         ``scale="absolute"``.
@@ -232,7 +231,7 @@ class BSUFS(BaseSelector):
         n_components: int | float | str = "auto",
         lambda_row: float | str = "path",
         lambda_element: float = 0.5,
-        p: float = 0.0,
+        p: float = 0.5,
         q: float = 0.5,
         beta_row: float = 10.0,
         beta_element: float = 1.0,
@@ -355,71 +354,91 @@ class BSUFS(BaseSelector):
                 "tie_break must be 'survival' when lambda_row is 'path', got 'index'. Give "
                 "lambda_row a number to rank as the authors' code does."
             )
+        forced, barred = self._forced_and_barred()
+        n_keep = self._asked_number(forced, barred)
+        if barred.any():
+            scatter, order = scatter.restricted(~barred[order]), order[~barred[order]]
         diagonal = scatter.diagonal()
         if not diagonal.any():
             raise ValueError(
                 "X must have at least one column that varies, but every column is constant (after "
-                "weighting). There is nothing to select."
+                "weighting, and without never_keep). There is nothing to select."
             )
-        forced, barred = (mask[order] for mask in self._forced_and_barred())
+        forced = forced[order]
+        doubles = np.zeros(order.size, dtype=bool)
+        if self.tie_break == "survival":
+            doubles = copies(scatter, forced)
         values, W = self._start(scatter, order)
         model = ScaledModel.of(self, scatter, values[0], W.shape[1])
-        doubles = np.zeros(diagonal.size, dtype=bool)
-        if self.tie_break == "survival":
-            doubles = copies(scatter, forced, barred)
-        silent = barred | doubles
-
-        survival: Survival
-        self.path_: dict[str, Any] = {}
-        if self.lambda_row == "path":
-            path = self._follow_path(model, W, forced, silent)
-            W, U, V, survival = path.W, path.U, path.V, path.survival
-            self.row_gap_history_: Array = np.empty(0)
-            self.element_gap_history_: Array = np.empty(0)
-            self.path_ = {
-                "lambda_row": path.lambda_row * model.unit,
-                "n_alive": path.n_alive,
-                "explained_variance_ratio": path.explained_variance_ratio,
-            }
-            auto = path.smallest_faithful(_FAITHFUL_SHARE)
-            scores = survival.scores()
-            objectives, n_iter, reason = path.objective_history, path.n_iter, path.stopping_reason
-        else:
-            result = self._alternate(model, W, forced, silent)
-            W, U, V, survival = result.W, result.U, result.V, result.survival
-            self.row_gap_history_ = result.row_gap_history
-            self.element_gap_history_ = result.element_gap_history
-            norms = row_norms(V)
-            auto = int(np.count_nonzero(norms))
-            scores = norms if self.tie_break == "index" else survival.scores()
-            objectives, n_iter = result.objective_history, result.n_iter
-            reason = result.stopping_reason
-        if self.tie_break == "survival":
-            scores = _below_all_others(scores, silent, diagonal <= 0)
-
-        back = np.empty_like(order)
-        back[order] = np.arange(order.size)
-        self.components_ = W[back].T
-        self.row_sparse_components_ = V[back].T
-        self.element_sparse_components_ = U[back].T
         self.n_components_ = W.shape[1]
-        self.survival_ = survival.last_step[back]
-        self.objective_history_ = objectives * model.unit
-        self.n_iter_ = n_iter
-        self.stopping_reason_ = reason
+
+        solution: PathResult | AlternationResult
+        self.path_: dict[str, Any] = {}
+        self.row_gap_history_: Array = np.empty(0)
+        self.element_gap_history_: Array = np.empty(0)
+        if self.lambda_row == "path":
+            solution = self._follow_path(
+                model, W, forced, doubles, n_keep or 1, self._reporter(order)
+            )
+            self.path_ = {
+                "lambda_row": solution.lambda_row * model.unit,
+                "n_alive": solution.n_alive,
+                "component_variance_ratio": solution.component_variance_ratio,
+            }
+        else:
+            solution = self._alternate(model, W, forced, doubles, self._reporter(order))
+            self.row_gap_history_ = solution.row_gap_history
+            self.element_gap_history_ = solution.element_gap_history
+        self.survival_ = self._by_column(solution.survival.last_step, order)
+        self.objective_history_ = solution.objective_history * model.unit
+        self.n_iter_ = solution.n_iter
+        self.stopping_reason_ = solution.stopping_reason
+        self._keep_iterates(solution, order)
+
+        norms: Array = row_norms(solution.V)
+        scores = norms
+        if self.tie_break == "survival":
+            scores = _below_all_others(solution.survival.scores(), doubles, diagonal <= 0)
+        place = np.full(self.n_features_in_, order.size)
+        place[order] = np.arange(order.size)
+
+        def auto_n_features(best_first: Indices) -> int:
+            if not isinstance(solution, PathResult):
+                return int(np.count_nonzero(norms))
+            ranked = place[best_first]
+            goal, n_iter = solution.component_variance_ratio[0], solution.n_iter
+            k = _fewest_that_explain(goal, scatter, ranked[ranked < order.size])
+            # The same path once more, for the iterates at the number that it led to.
+            again = self._follow_path(
+                model, W, forced, doubles, k, lambda now: now.iteration == n_iter
+            )
+            self._keep_iterates(again, order)
+            return k
+
         return Scored(
-            scores=scores[back],
-            variances=diagonal[back],
-            position=back,
-            auto_n_features=auto,
+            scores=self._by_column(scores, order),
+            variances=self._by_column(diagonal, order),
+            position=place,
+            auto_n_features=auto_n_features,
             ties_by_index=self.tie_break == "index",
-            explained_share=lambda chosen: scatter.explained_share(back[chosen]),
+            explained_curve=lambda chosen: scatter.explained_curve(place[chosen]),
         )
+
+    def _by_column(self, values: Any, order: Indices) -> Any:
+        """Return values in the order of the columns, zero for the columns left out."""
+        spread = np.zeros((self.n_features_in_, *values.shape[1:]), dtype=values.dtype)
+        spread[order] = values
+        return spread
+
+    def _keep_iterates(self, solution: PathResult | AlternationResult, order: Indices) -> None:
+        self.components_ = self._by_column(solution.W, order).T
+        self.row_sparse_components_ = self._by_column(solution.V, order).T
+        self.element_sparse_components_ = self._by_column(solution.U, order).T
 
     def _start(self, scatter: Scatter, order: Indices) -> tuple[Array, Array]:
         """Return the leading eigenvalues and the frame to start from."""
         if not isinstance(self.init, str):
-            W = self._checked_init()[order]
+            W = polar_factor(self._checked_init()[order])
             return scatter.leading_eigenvectors(1)[0], W
         limit = min(scatter.max_rank, scatter.shape[0])
         if isinstance(self.n_components, Integral) and self.n_components > limit:
@@ -452,30 +471,40 @@ class BSUFS(BaseSelector):
                 "init must have orthonormal columns, but init.T @ init is not the identity. Take "
                 "the Q factor of numpy.linalg.qr(init)."
             )
-        return np.asarray(polar_factor(W))
+        return W
 
     def _make_w_step(self) -> WStep:
         if self.w_step == "trust-region":
             return TrustRegionStep()
         return PolarStep(self.n_polar_steps)
 
-    def _reporter(self) -> Callable[[Progress], object] | None:
-        """Return what to call after each iteration: the caller's callback, a line, or both."""
-        if not self.verbose:
-            return self.callback
-        every = 1 if int(self.verbose) > 1 else 10
+    def _reporter(self, order: Indices) -> Callable[[Progress], object] | None:
+        """Return what to call after each iteration: a line, the caller's callback, or both."""
+        if not self.verbose and self.callback is None:
+            return None
+        every = {0: self.max_iter + 1, 1: 10}.get(int(self.verbose), 1)
 
         def report(progress: Progress) -> object:
-            if progress.iteration % every == 0 or progress.iteration == 1:
+            if progress.iteration % every == 0 or (self.verbose and progress.iteration == 1):
                 print(
                     f"[BSUFS] iteration {progress.iteration}: objective "
                     f"{progress.objective:.6g}, {progress.n_alive} living features"
                 )
-            return self.callback(progress) if self.callback is not None else None
+            if self.callback is None:
+                return None
+            return self.callback(replace(progress, rows=order[progress.rows]))
 
         return report
 
-    def _follow_path(self, model: ScaledModel, W: Array, forced: Mask, barred: Mask) -> PathResult:
+    def _follow_path(
+        self,
+        model: ScaledModel,
+        W: Array,
+        forced: Mask,
+        doubles: Mask,
+        n_keep: int,
+        callback: Callable[[Progress], object] | None,
+    ) -> PathResult:
         return sparsity_path(
             model.scatter,
             W,
@@ -484,19 +513,25 @@ class BSUFS(BaseSelector):
             tau=model.tau,
             element=model.element,
             death_rate=self.death_rate,
+            n_keep=n_keep,
             forced=forced,
-            barred=barred,
+            barred=doubles,
             w_step=self._make_w_step(),
             max_iter=self.max_iter,
-            callback=self._reporter(),
+            callback=callback,
         )
 
     def _alternate(
-        self, model: ScaledModel, W: Array, forced: Mask, barred: Mask
+        self,
+        model: ScaledModel,
+        W: Array,
+        forced: Mask,
+        doubles: Mask,
+        callback: Callable[[Progress], object] | None,
     ) -> AlternationResult:
         row_weights = None
-        if forced.any() or barred.any():
-            row_weights = np.where(forced, 0.0, np.where(barred, np.inf, 1.0))
+        if forced.any() or doubles.any():
+            row_weights = np.where(forced, 0.0, np.where(doubles, np.inf, 1.0))
         row = model.row(float(self.lambda_row), row_weights)
         result = proximal_alternation(
             Problem(model.scatter, row, model.element, model.tau),
@@ -505,10 +540,10 @@ class BSUFS(BaseSelector):
             w_step=self._make_w_step(),
             max_iter=self.max_iter,
             tol=self.tol,
-            callback=self._reporter(),
+            callback=callback,
         )
         if not result.V[~forced].any():
-            self._warn_that_no_row_lives(model, row_norms(W[~forced & ~barred]))
+            self._warn_that_no_row_lives(model, row_norms(W[~forced & ~doubles]))
         elif result.stopping_reason == "max_iter" and self.tol > 0:
             warnings.warn(
                 f"BSUFS did not converge in max_iter={self.max_iter} iterations; raise max_iter "
@@ -532,10 +567,23 @@ class BSUFS(BaseSelector):
         )
 
 
-def _below_all_others(scores: Array, silent: Mask, constant: Mask) -> Array:
-    """Put copies and barred features below all others, constant ones at the bottom."""
+def _fewest_that_explain(goal: float, scatter: Scatter, best_first: Indices) -> int:
+    """Return how many of the best features regression needs to explain a share of the variance."""
+    size = 32
+    while True:
+        curve = scatter.explained_curve(best_first[:size])
+        enough = np.flatnonzero(curve >= goal * (1.0 - 1e-9))
+        if enough.size:
+            return int(enough[0]) + 1
+        if size >= best_first.size:
+            return best_first.size
+        size *= 2
+
+
+def _below_all_others(scores: Array, doubles: Mask, constant: Mask) -> Array:
+    """Put copies below all other columns, constant ones at the bottom."""
     # Survival scores lie in [0, 1]: one unit apart keeps the classes apart and the order within.
-    raised = np.where(silent, scores, 1.0 + scores) / 2.0
+    raised = np.where(doubles, scores, 1.0 + scores) / 2.0
     return np.where(constant, 0.0, raised)
 
 
@@ -550,6 +598,7 @@ _SOLVED = frozenset(
         "row_sparse_components_",
         "element_sparse_components_",
         "n_components_",
+        "explained_variance_curve_",
         "explained_variance_ratio_",
         "survival_",
         "path_",
@@ -572,8 +621,8 @@ class SparsityPath:
         Weight of the row penalty that each step used, relative to ||S||_2.
     n_alive : array of int of shape (n_steps,)
         Living features after the step.
-    explained_variance_ratio : array of shape (n_steps + 1,)
-        Share of the total variance that the components carry, at the start and after each step.
+    explained_variance_ratio : array of shape (n_steps,)
+        Share of the total variance that regression on the n_alive best features explains.
     survival : array of int of shape (n_features,)
         The last step at which each feature was alive.
     ranking : array of int of shape (n_features,)
@@ -597,7 +646,7 @@ def bsufs_path(X: Any, *, sample_weight: Any = None, **parameters: Any) -> Spars
     sample_weight : array of shape (n_samples,), optional
         Non-negative weights.
     **parameters
-        Parameters of `BSUFS`, except `lambda_row` and `n_features_to_select`.
+        Parameters of `BSUFS`, except `lambda_row`, `n_features_to_select` and `never_keep`.
 
     Returns
     -------
@@ -609,19 +658,20 @@ def bsufs_path(X: Any, *, sample_weight: Any = None, **parameters: Any) -> Spars
     >>> from sklearn.datasets import load_digits
     >>> from bsufs import bsufs_path
     >>> path = bsufs_path(load_digits().data)
-    >>> int(path.n_alive[-1])
-    1
+    >>> int(path.n_alive[-1])  # as many as there are components
+    7
     """
-    fixed = {"lambda_row", "n_features_to_select"} & set(parameters)
+    fixed = {"lambda_row", "n_features_to_select", "never_keep"} & set(parameters)
     if fixed:
         raise TypeError(
             f"bsufs_path follows the whole path and takes no {', '.join(sorted(fixed))}."
         )
-    selector = BSUFS(**parameters).fit(X, sample_weight=sample_weight)
+    selector = BSUFS(1.0, **parameters).fit(X, sample_weight=sample_weight)
+    n_alive = selector.path_["n_alive"]
     return SparsityPath(
         lambda_row=selector.path_["lambda_row"],
-        n_alive=selector.path_["n_alive"],
-        explained_variance_ratio=selector.path_["explained_variance_ratio"],
+        n_alive=n_alive,
+        explained_variance_ratio=selector.explained_variance_curve_[n_alive - 1],
         survival=selector.survival_,
         ranking=selector.ranking_,
     )

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.penalties import ElementPenalty, RowPenalty, row_norms
 from bsufs.scatter import Scatter
 from bsufs.solvers.survival import Survival
@@ -218,7 +218,10 @@ class Progress:
         f after the iteration.
     n_alive : int
         Living rows.
-    W, U, V : arrays of shape (d, m)
+    rows : array of int of shape (k,)
+        The features that the rows of the iterates stand for; on the path those that died some
+        steps ago are left out.
+    W, U, V : arrays of shape (k, m)
         The iterates; not to be changed.
     """
 
@@ -226,6 +229,7 @@ class Progress:
     max_iter: int
     objective: float
     n_alive: int
+    rows: Indices = field(repr=False)
     W: Array = field(repr=False)
     U: Array = field(repr=False)
     V: Array = field(repr=False)
@@ -316,6 +320,7 @@ def proximal_alternation(
     objectives = [problem.objective(W, SW, U, V)]
     element_gaps: list[float] = []
     row_gaps: list[float] = []
+    rows = np.arange(W.shape[0])
     survival = Survival(W.shape[0])
     reason = "max_iter"
 
@@ -332,7 +337,7 @@ def proximal_alternation(
         element_gaps.append(float(np.linalg.norm(W - U)))
         row_gaps.append(float(np.linalg.norm(W - V)))
         progress = Progress(
-            iteration, max_iter, objectives[-1], int(np.count_nonzero(alive)), W, U, V
+            iteration, max_iter, objectives[-1], int(np.count_nonzero(alive)), rows, W, U, V
         )
         if callback is not None and callback(progress):
             reason = "callback"

@@ -1,8 +1,11 @@
 """The sparsity path: lambda_row follows from how many rows should die.
 
 The same alternation as with fixed weights, but each iteration sets lambda_row so that a given share
-of the living rows falls below the threshold. One run, from the PCA start to a single row, ranks all
-features for every k, and no weight has to be guessed.
+of the living rows falls below the threshold, and a row that has died leaves the problem: from then
+on W is a frame over the living rows alone. The path ends when as many rows live as W has columns;
+these last ones are put in order by greedy regression. So one run ranks all features for every k,
+and no weight has to be guessed. Since the living rows shrink by a constant factor, the whole path
+costs about ten products with S.
 """
 
 from __future__ import annotations
@@ -18,10 +21,14 @@ from bsufs.solvers.alternation import Callback, Coupling, Problem, Progress
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import PolarStep, WStep
 
+# Rows that have died are taken out of the arrays when they are this share of them. In between they
+# are zero, which changes nothing but the cost.
+_PACK_SHARE = 0.2
+
 
 @dataclass(frozen=True)
 class PathResult:
-    """The whole path, one entry per step, and where it ended.
+    """The whole path, one entry per step, and the iterates at one of its steps.
 
     Parameters
     ----------
@@ -29,12 +36,12 @@ class PathResult:
         The weight of the row penalty that each step used.
     n_alive : array of int of shape (n_iter,)
         Living rows after the step.
-    explained_variance_ratio : array of shape (n_iter + 1,)
+    component_variance_ratio : array of shape (n_iter + 1,)
         tr(W'SW) / tr(S) at the start and after each step.
     objective_history : array of shape (n_iter + 1,)
         f at the start and after each step, with the weight of that step.
     W, U, V : arrays of shape (d, m)
-        The last frame and its copies.
+        The frame and its copies at the last step with enough living rows (see `n_keep`).
     n_iter : int
         Steps done.
     stopping_reason : str
@@ -45,7 +52,7 @@ class PathResult:
 
     lambda_row: Array
     n_alive: Indices
-    explained_variance_ratio: Array
+    component_variance_ratio: Array
     objective_history: Array
     W: Array
     U: Array
@@ -54,24 +61,36 @@ class PathResult:
     stopping_reason: str
     survival: Survival
 
-    def smallest_faithful(self, share: float) -> int:
-        """Return the fewest living rows with which W still carries most of the start's variance.
 
-        Parameters
-        ----------
-        share : float
-            How much of the variance at the start of the path must be left.
+class _LivingRows:
+    """The operator S and the iterates on the rows that have not been taken out yet."""
 
-        Returns
-        -------
-        int
-            A number of features.
-        """
-        carried = self.explained_variance_ratio[1:]
-        faithful = np.flatnonzero(carried >= share * self.explained_variance_ratio[0])
-        if faithful.size == 0:
-            return int(self.n_alive[0]) if self.n_iter else 1
-        return int(self.n_alive[faithful[-1]])
+    def __init__(self, scatter: Scatter, W: Array, forced: Mask) -> None:
+        self.scatter = scatter
+        self.rows: Indices = np.arange(W.shape[0])
+        self.alive = np.ones(W.shape[0], dtype=bool)
+        self.forced = forced
+        self.W = self.U = self.V = W
+        self.SW = scatter @ W
+
+    def __matmul__(self, W: Array) -> Array:
+        """Return the product with S over living rows: zero in the others, like W itself."""
+        product = self.scatter @ W
+        product[~self.alive] = 0.0
+        return product
+
+    def bury(self, alive: Mask) -> None:
+        """Let all but some rows die; take the dead ones out when they are many."""
+        self.alive = alive
+        dead_share = 1.0 - np.count_nonzero(alive) / alive.size
+        if dead_share > max(_PACK_SHARE, self.scatter.costly_to_restrict):
+            self.scatter = self.scatter.restricted(alive)
+            self.rows, self.forced = self.rows[alive], self.forced[alive]
+            self.W, self.U, self.V = self.W[alive], self.U[alive], self.V[alive]
+            self.SW = self.SW[alive]
+            self.alive = np.ones(self.rows.size, dtype=bool)
+        elif dead_share:
+            self.SW[~alive] = 0.0
 
 
 def sparsity_path(
@@ -83,13 +102,14 @@ def sparsity_path(
     tau: float,
     element: Coupling | None = None,
     death_rate: float = 0.05,
+    n_keep: int = 1,
     forced: Mask | None = None,
     barred: Mask | None = None,
     w_step: WStep | None = None,
     max_iter: int = 500,
     callback: Callback | None = None,
 ) -> PathResult:
-    """Follow the path from all rows to one.
+    """Follow the path from all rows to as many as there are components.
 
     Parameters
     ----------
@@ -107,8 +127,10 @@ def sparsity_path(
         The element penalty, with its fixed weight; None for no such term.
     death_rate : float, default=0.05
         Share of the living rows that die in a step; at least one does.
+    n_keep : int, default=1
+        The iterates returned are those of the last step with at least this many living rows.
     forced, barred : arrays of bool of shape (d,), optional
-        Rows that never die, and rows that are never alive.
+        Rows that never die, and rows that die at the first step.
     w_step : WStep, optional
         How W is updated; one polar step by default.
     max_iter : int, default=500
@@ -119,57 +141,70 @@ def sparsity_path(
     Returns
     -------
     PathResult
-        The path, the last iterates and the survival of each row.
+        The path, the iterates of one of its steps and the survival of each row.
     """
-    d = W.shape[0]
+    d, m = W.shape
     w_step = PolarStep() if w_step is None else w_step
     forced = np.zeros(d, dtype=bool) if forced is None else forced
-    barred = np.zeros(d, dtype=bool) if barred is None else barred
-    competing = np.flatnonzero(~forced & ~barred)
+    competing = ~forced if barred is None else ~forced & ~barred
+    n_forced, n_alive = int(np.count_nonzero(forced)), int(np.count_nonzero(competing))
     step = 1.0 / (beta_row + tau)
     total = scatter.trace()
 
-    U, V, SW = W, W, scatter @ W
+    now = _LivingRows(scatter, W, forced)
+    kept = (now.rows, W, W, W)
     survival = Survival(d)
     lambdas: list[float] = []
     living: list[int] = []
-    objectives = [-float(np.vdot(W, SW))]
-    explained = [-objectives[0] / total]
-    n_alive = competing.size
+    objectives = [-float(np.vdot(W, now.SW))]
+    carried = [-objectives[0] / total]
     reason = "path_complete"
 
-    while n_alive > 1:
+    while n_alive > 1 and n_alive + n_forced > m:
         if len(lambdas) == max_iter:
             reason = "max_iter"
             break
-        n_alive -= max(1, round(death_rate * n_alive))
+        n_alive = max(n_alive - max(1, round(death_rate * n_alive)), m - n_forced)
+        n_living = n_alive + n_forced
         if element is not None:
-            U = element.penalty.prox(element.centre(W, U), element.step)
-        Z = (beta_row * W + tau * V) * step
+            now.U = element.penalty.prox(element.centre(now.W, now.U), element.step)
+        Z = (beta_row * now.W + tau * now.V) * step
         norms = row_norms(Z)
-        alive = forced.copy()
-        survivors, largest_dying = _largest(norms[competing], n_alive)
-        alive[competing[survivors]] = True
+        alive, largest_dying = _survivors(norms, competing[now.rows] & now.alive, n_alive)
+        alive |= now.forced
         strength = float(strength_for_threshold(largest_dying, p))
-        V = Z * _survivors_factor(norms, alive, forced, strength, p)[:, None]
-        survival.record(norms, alive)
+        factor = _survivors_factor(norms, alive, now.forced, strength, p)
+        now.V = Z * factor[:, None]
+        survival.record(norms, alive, now.rows)
 
+        now.bury(alive)
         row = Coupling(RowPenalty(strength / step, p), beta_row, tau)
         problem = Problem(scatter, row, element, tau)
-        W, SW = w_step(scatter, W, SW, problem.linear_term(W, U, V))
+        L = problem.linear_term(now.W, now.U, now.V)
+        L[~now.alive] = 0.0
+        now.W, now.SW = w_step(now, now.W, now.SW, L)
         lambdas.append(strength / step)
-        living.append(int(np.count_nonzero(alive)))
-        objectives.append(problem.objective(W, SW, U, V))
-        explained.append(float(np.vdot(W, SW)) / total)
-        progress = Progress(len(lambdas), max_iter, objectives[-1], living[-1], W, U, V)
+        living.append(n_living)
+        objectives.append(problem.objective(now.W, now.SW, now.U, now.V))
+        carried.append(float(np.vdot(now.W, now.SW)) / total)
+        if n_living >= n_keep:
+            kept = (now.rows, now.W, now.U, now.V)
+        progress = Progress(
+            len(lambdas), max_iter, objectives[-1], n_living, now.rows, now.W, now.U, now.V
+        )
         if callback is not None and callback(progress):
             reason = "callback"
             break
 
+    if reason == "path_complete":
+        survivors = now.rows[now.alive] if lambdas else np.flatnonzero(competing | forced)
+        survival.settle(_by_regression(scatter, survivors, forced))
+    rows, *iterates = kept
+    W, U, V = (_spread(A, rows, d) for A in iterates)
     return PathResult(
         lambda_row=np.array(lambdas),
         n_alive=np.array(living, dtype=np.intp),
-        explained_variance_ratio=np.array(explained),
+        component_variance_ratio=np.array(carried),
         objective_history=np.array(objectives),
         W=W,
         U=W if element is None else U,
@@ -180,14 +215,48 @@ def sparsity_path(
     )
 
 
-def _largest(norms: Array, count: int) -> tuple[Indices, float]:
-    """Return the positions of the `count` largest norms, earlier ones first in a tie.
+def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
+    """Order rows so that each explains most of what those before it leave of all features.
 
-    Also returns the largest norm that is not among them.
+    The frame over the last rows is nearly square, and the norms of its rows nearly equal: they have
+    no more to say. Forced rows come first.
+    """
+    among = scatter.block(rows, rows)
+    across = scatter.block(rows, np.arange(scatter.shape[0]))
+    floor = 1e-10 * among.diagonal()
+    order = []
+    waiting = np.ones(rows.size, dtype=bool)
+    for _ in range(rows.size):
+        left = among.diagonal()
+        candidates = waiting & forced[rows] if (waiting & forced[rows]).any() else waiting
+        gain = np.einsum("ij,ij->i", across, across) / np.maximum(left, floor + (floor == 0))
+        best = int(np.argmax(np.where(candidates, gain, -1.0)))
+        order.append(best)
+        waiting[best] = False
+        if left[best] > floor[best]:
+            share = among[:, best] / left[best]
+            across = across - np.multiply.outer(share, across[best])
+            among = among - np.multiply.outer(share, among[best])
+    return rows[order]
+
+
+def _spread(A: Array, rows: Indices, d: int) -> Array:
+    """Return an iterate with zero rows where rows have been taken out."""
+    full = np.zeros((d, A.shape[1]))
+    full[rows] = A
+    return full
+
+
+def _survivors(norms: Array, competing: Mask, count: int) -> tuple[Mask, float]:
+    """Return the `count` competing rows of largest norm, earlier ones first in a tie.
+
+    Also returns the largest norm among those that die.
     """
     # Descending by norm; among equals the stable sort keeps the order of the rows.
-    order = np.argsort(-norms, kind="stable")
-    return order[:count], float(norms[order[count]])
+    order = np.argsort(np.where(competing, -norms, np.inf), kind="stable")
+    alive = np.zeros(norms.size, dtype=bool)
+    alive[order[:count]] = True
+    return alive, float(norms[order[count]])
 
 
 def _survivors_factor(norms: Array, alive: Mask, forced: Mask, strength: float, p: float) -> Array:

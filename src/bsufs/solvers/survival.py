@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsufs._typing import Array, Mask
+from bsufs._typing import Array, Indices, Mask
 
 
 class Survival:
@@ -25,21 +25,33 @@ class Survival:
         self.last_step = np.zeros(n_rows, dtype=np.intp)
         self.last_norm = np.zeros(n_rows)
 
-    def record(self, norms: Array, alive: Mask) -> None:
+    def record(self, norms: Array, alive: Mask, rows: Indices | None = None) -> None:
         """Note which rows are alive after one more iteration.
 
         Parameters
         ----------
-        norms : array of shape (n_rows,)
+        norms : array of shape (k,)
             Row norms before the threshold was applied.
-        alive : array of bool of shape (n_rows,)
+        alive : array of bool of shape (k,)
             Which rows passed it.
+        rows : array of int of shape (k,), optional
+            Which rows these are; all of them by default.
         """
-        died_now = self.last_step == self.n_steps
+        rows = np.arange(self.last_step.size) if rows is None else rows
+        watched = alive | (self.last_step[rows] == self.n_steps)
+        self.last_norm[rows[watched]] = norms[watched]
         self.n_steps += 1
-        self.last_step[alive] = self.n_steps
-        watched = alive | died_now
-        self.last_norm[watched] = norms[watched]
+        self.last_step[rows[alive]] = self.n_steps
+
+    def settle(self, rows: Indices) -> None:
+        """Put the rows that lived to the end in a given order instead of that of their norms.
+
+        Parameters
+        ----------
+        rows : array of int
+            The rows, best first.
+        """
+        self.last_norm[rows] = np.linspace(1.0, 0.0, rows.size + 2)[1:-1]
 
     def scores(self) -> Array:
         """Return the share of the run each row survived, with its norm as the decimals.

@@ -14,14 +14,21 @@ from typing import Protocol
 import numpy as np
 
 from bsufs._typing import Array
-from bsufs.scatter import Scatter
 from bsufs.stiefel import polar_factor, retraction_factor, symmetric_part, tangent_projection
+
+
+class Operator(Protocol):
+    """What a W-step asks of S: products."""
+
+    def __matmul__(self, W: Array) -> Array:
+        """Return S W."""
+        ...
 
 
 class WStep(Protocol):
     """What the alternation asks of a W-step."""
 
-    def __call__(self, scatter: Scatter, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
+    def __call__(self, scatter: Operator, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
         """Return a frame with g no higher than at W, and its product with S."""
         ...
 
@@ -81,12 +88,12 @@ class PolarStep:
     tol: float = 1e-6
     max_steps: int = 20_000
 
-    def __call__(self, scatter: Scatter, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
+    def __call__(self, scatter: Operator, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
         """Return the frame after the steps, and its product with S.
 
         Parameters
         ----------
-        scatter : Scatter
+        scatter : Operator
             The operator S.
         W, SW, L : arrays of shape (d, m)
             The frame, its product with S, and the linear term.
@@ -135,12 +142,12 @@ class TrustRegionStep:
     max_steps: int = 100
     acceptance: float = 0.1
 
-    def __call__(self, scatter: Scatter, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
+    def __call__(self, scatter: Operator, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
         """Return a stationary frame of g no higher than W, and its product with S.
 
         Parameters
         ----------
-        scatter : Scatter
+        scatter : Operator
             The operator S.
         W, SW, L : arrays of shape (d, m)
             The frame, its product with S, and the linear term.
@@ -184,7 +191,7 @@ class TrustRegionStep:
 
 
 def _truncated_cg(
-    scatter: Scatter, W: Array, SW: Array, L: Array, gradient: Array, radius: float
+    scatter: Operator, W: Array, SW: Array, L: Array, gradient: Array, radius: float
 ) -> tuple[Array, Array, Array, bool]:
     """Solve the trust-region model by Steihaug-Toint conjugate gradients.
 

@@ -1,0 +1,141 @@
+"""Select 16 of the 64 pixels of handwritten digits, without looking at a label.
+
+Prints the chosen pixels, compares k-means on them with k-means on all and on random pixels, and
+draws two pictures into a folder (``demo-output`` unless another is given).
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.patches import Rectangle
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+
+from bsufs import BSUFS
+
+N_PIXELS = 16
+N_RANDOM_DRAWS = 20
+INK, ACCENT, MUTED = "#1b3a4b", "#e4572e", "#7a8b99"
+
+
+def cluster_agreement(X, labels):
+    """Return how well k-means on X finds the digits: NMI and adjusted Rand index, in per cent."""
+    clusters = KMeans(10, n_init=10, random_state=0).fit_predict(X)
+    return 100 * np.array(
+        [normalized_mutual_info_score(labels, clusters), adjusted_rand_score(labels, clusters)]
+    )
+
+
+def print_selection(selector, frame):
+    spread = frame.var(axis=0)
+    print(f"\nThe {N_PIXELS} pixels that live longest on the path, of {frame.shape[1]}:\n")
+    print("  rank  pixel (row, column)   score   share of variance")
+    for rank, name in enumerate(selector.selected_features_, start=1):
+        row, column = name.split("_")[1:]
+        score = selector.scores_[frame.columns.get_loc(name)]
+        share = spread[name] / spread.sum()
+        print(f"  {rank:4d}       ({row}, {column})           {score:.4f}       {share:6.1%}")
+    explained = selector.explained_variance_ratio_
+    print(f"\n  Regression on these {N_PIXELS} explains {explained:.1%} of the variance of all 64.")
+
+
+def print_comparison(selector, frame, labels):
+    rng = np.random.default_rng(0)
+    X = frame.to_numpy()
+    varying = np.flatnonzero(X.std(axis=0) > 0)
+    draws = [
+        cluster_agreement(X[:, rng.choice(varying, N_PIXELS, replace=False)], labels)
+        for _ in range(N_RANDOM_DRAWS)
+    ]
+    rows = [
+        (f"the {N_PIXELS} selected pixels", cluster_agreement(X[:, selector.support_], labels), ""),
+        ("all 64 pixels", cluster_agreement(X, labels), ""),
+        (
+            f"{N_PIXELS} random pixels",
+            np.mean(draws, axis=0),
+            f"   (mean of {N_RANDOM_DRAWS} draws; deviation {np.std(draws, axis=0)[0]:.1f})",
+        ),
+    ]
+    print("\nk-means with 10 clusters against the true digits, which the selection never saw:\n")
+    print("                             NMI    adjusted Rand")
+    for name, (nmi, rand), note in rows:
+        print(f"  {name:25s} {nmi:5.1f}        {rand:5.1f}{note}")
+
+
+def draw_pixels(selector, frame, labels, path):
+    """Draw the chosen pixels over the mean image of each digit."""
+    figure, axes = plt.subplots(2, 5, figsize=(8.4, 4.0), layout="constrained")
+    chosen = np.flatnonzero(selector.support_)
+    for digit, axis in enumerate(axes.flat):
+        mean = frame.to_numpy()[labels == digit].mean(axis=0).reshape(8, 8)
+        axis.imshow(mean, cmap="Greys", vmin=0, vmax=18)
+        for pixel in chosen:
+            row, column = divmod(pixel, 8)
+            axis.add_patch(
+                Rectangle((column - 0.44, row - 0.44), 0.88, 0.88, fill=False, ec=ACCENT, lw=1.8)
+            )
+        axis.set(xticks=[], yticks=[])
+        axis.set_title(str(digit), fontsize=10, color=INK)
+        for spine in axis.spines.values():
+            spine.set_color("#d5dde3")
+    figure.suptitle(
+        f"{N_PIXELS} of 64 pixels, chosen without labels, over the mean digits", color=INK
+    )
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def draw_path(selector, path):
+    """Draw what the components still explain as features die."""
+    alive = np.concatenate([[64], selector.path_["n_alive"]])
+    explained = 100 * selector.path_["explained_variance_ratio"]
+    figure, axis = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
+    axis.plot(alive, explained, color=INK, lw=2, marker="o", ms=3.5)
+    at_choice = np.interp(N_PIXELS, alive[::-1], explained[::-1])
+    axis.axvline(N_PIXELS, color=ACCENT, lw=1.2, ls="--")
+    axis.plot(N_PIXELS, at_choice, "o", color=ACCENT, ms=8)
+    axis.annotate(
+        f"{N_PIXELS} pixels: {at_choice:.0f} %",
+        (N_PIXELS, at_choice),
+        xytext=(-10, -16),
+        textcoords="offset points",
+        color=ACCENT,
+        ha="right",
+    )
+    axis.set_xscale("log", base=2)
+    axis.set_xticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
+    axis.set_xlabel("living pixels")
+    axis.set_ylabel("variance carried by the components, %")
+    axis.set_ylim(0, None)
+    axis.set_title(f"Sparsity path, {selector.n_components_} components", color=INK)
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.grid(axis="y", color="#e6ebef")
+    axis.tick_params(colors=MUTED)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def main(folder):
+    digits = load_digits(as_frame=True)
+    frame, labels = digits.data, digits.target.to_numpy()
+    selector = BSUFS(N_PIXELS).fit(frame)
+    print_selection(selector, frame)
+    print_comparison(selector, frame, labels)
+    folder.mkdir(parents=True, exist_ok=True)
+    pictures = [folder / "digits-pixels.png", folder / "digits-path.png"]
+    draw_pixels(selector, frame, labels, pictures[0])
+    draw_path(selector, pictures[1])
+    print("\nPictures:")
+    for picture in pictures:
+        print(f"  {picture.resolve()}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "demo-output"))
