@@ -121,20 +121,20 @@ class Scatter(ABC):
         """
         return self._diagonal() * self.factor
 
-    def block(self, rows: Indices, columns: Indices) -> Array:
-        """Return a block of S as a matrix.
+    def rows(self, features: Indices) -> Array:
+        """Return some rows of S as a matrix.
 
         Parameters
         ----------
-        rows, columns : arrays of int
-            Which rows and columns of S.
+        features : array of int of shape (k,)
+            Which rows.
 
         Returns
         -------
-        array of shape (len(rows), len(columns))
-            S[rows, columns], with memory of its own.
+        array of shape (k, n_features)
+            S[features], with memory of its own.
         """
-        return self._block(rows, columns) * self.factor
+        return self._block(features, slice(None)) * self.factor
 
     def trace(self) -> float:
         """Return the trace of S, the total sum of squared deviations.
@@ -307,7 +307,7 @@ class FactoredScatter(Scatter):
     """
 
     # Xc is as large as the data; a second copy of most of it would be felt.
-    costly_to_restrict = 0.5
+    costly_to_restrict = 0.7
 
     def __init__(self, Xc: Array, total_weight: float) -> None:
         n, d = Xc.shape

@@ -221,8 +221,8 @@ def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
     The frame over the last rows is nearly square, and the norms of its rows nearly equal: they have
     no more to say. Forced rows come first.
     """
-    among = scatter.block(rows, rows)
-    across = scatter.block(rows, np.arange(scatter.shape[0]))
+    across = scatter.rows(rows)
+    among = across[:, rows]
     floor = 1e-10 * among.diagonal()
     order = []
     waiting = np.ones(rows.size, dtype=bool)
