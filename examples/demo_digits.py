@@ -18,7 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from bsufs import BSUFS
+from bsufs import BSUFS, bsufs_path
 
 N_PIXELS = 16
 N_RANDOM_DRAWS = 20
@@ -38,7 +38,7 @@ def print_selection(selector, frame):
     print(f"\nThe {N_PIXELS} pixels that live longest on the path, of {frame.shape[1]}:\n")
     print("  rank  pixel (row, column)   score   share of variance")
     for rank, name in enumerate(selector.selected_features_, start=1):
-        row, column = name.split("_")[1:]
+        row, column = name.split("_")[1:]  # names are pixel_<row>_<column>
         score = selector.scores_[frame.columns.get_loc(name)]
         share = spread[name] / spread.sum()
         print(f"  {rank:4d}       ({row}, {column})           {score:.4f}       {share:6.1%}")
@@ -92,33 +92,36 @@ def draw_pixels(selector, frame, labels, path):
     plt.close(figure)
 
 
-def draw_path(selector, path):
-    """Draw what the components still explain as features die."""
-    alive = np.concatenate([[64], selector.path_["n_alive"]])
-    explained = 100 * selector.path_["explained_variance_ratio"]
-    figure, axis = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
-    axis.plot(alive, explained, color=INK, lw=2, marker="o", ms=3.5)
-    at_choice = np.interp(N_PIXELS, alive[::-1], explained[::-1])
-    axis.axvline(N_PIXELS, color=ACCENT, lw=1.2, ls="--")
-    axis.plot(N_PIXELS, at_choice, "o", color=ACCENT, ms=8)
-    axis.annotate(
-        f"{N_PIXELS} pixels: {at_choice:.0f} %",
+def draw_path(path, n_components, picture):
+    """Draw what the best features explain, and the weight of the row penalty that leaves them."""
+    figure, (upper, lower) = plt.subplots(
+        2, 1, figsize=(6.4, 4.6), sharex=True, layout="constrained", height_ratios=(2, 1)
+    )
+    explained = 100 * path.explained_variance_ratio
+    upper.plot(path.n_alive, explained, color=INK, lw=2, marker="o", ms=3.5)
+    at_choice = np.interp(N_PIXELS, path.n_alive[::-1], explained[::-1])
+    upper.plot(N_PIXELS, at_choice, "o", color=ACCENT, ms=8)
+    upper.annotate(
+        f"{N_PIXELS} pixels explain {at_choice:.0f} %",
         (N_PIXELS, at_choice),
-        xytext=(-10, -16),
+        xytext=(8, -14),
         textcoords="offset points",
         color=ACCENT,
-        ha="right",
     )
-    axis.set_xscale("log", base=2)
-    axis.set_xticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
-    axis.set_xlabel("living pixels")
-    axis.set_ylabel("variance carried by the components, %")
-    axis.set_ylim(0, None)
-    axis.set_title(f"Sparsity path, {selector.n_components_} components", color=INK)
-    axis.spines[["top", "right"]].set_visible(False)
-    axis.grid(axis="y", color="#e6ebef")
-    axis.tick_params(colors=MUTED)
-    figure.savefig(path, dpi=150)
+    upper.set_ylim(0, 105)
+    upper.set_ylabel("variance explained, %")
+    upper.set_title(f"The sparsity path of the digits, {n_components} components", color=INK)
+    lower.plot(path.n_alive, path.lambda_row, color=INK, lw=2)
+    lower.set_yscale("log")
+    lower.set_ylabel(r"$\lambda_{row}$")
+    lower.set_xlabel("living pixels")
+    lower.set_xticks([7, 16, 24, 32, 40, 48, 56, 64])
+    for axis in (upper, lower):
+        axis.axvline(N_PIXELS, color=ACCENT, lw=1.2, ls="--")
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.grid(axis="y", color="#e6ebef")
+        axis.tick_params(colors=MUTED, which="both")
+    figure.savefig(picture, dpi=150)
     plt.close(figure)
 
 
@@ -131,7 +134,7 @@ def main(folder):
     folder.mkdir(parents=True, exist_ok=True)
     pictures = [folder / "digits-pixels.png", folder / "digits-path.png"]
     draw_pixels(selector, frame, labels, pictures[0])
-    draw_path(selector, pictures[1])
+    draw_path(bsufs_path(frame), selector.n_components_, pictures[1])
     print("\nPictures:")
     for picture in pictures:
         print(f"  {picture.resolve()}")
