@@ -528,6 +528,30 @@ def reconstruction_weights(X: Array, indices: Indices, ridge: float) -> Array:
     return weights
 
 
+def local_variance(X: Array, indices: Indices) -> float:
+    """Return the mean eigenvalue, other than zero, of the scatter matrices of neighbourhoods.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The data.
+    indices : array of int of shape (n_samples, k)
+        The neighbourhood of each sample.
+
+    Returns
+    -------
+    float
+        Sum of squared deviations from the mean of the neighbourhood, over k - 1, on average.
+    """
+    n, k = int(indices.shape[0]), int(indices.shape[1])
+    total = 0.0
+    for rows in row_batches(n, 16 * k * X.shape[1]):
+        local = X[indices[rows]]
+        local = local - local.mean(axis=1, keepdims=True)
+        total += float(np.vdot(local, local))
+    return total / (n * max(k - 1, 1))
+
+
 def discriminative_laplacian(
     X: Array, indices: Indices, ridge: float, *, swapped_ridge: bool = False
 ) -> Any:

@@ -118,8 +118,10 @@ class Design:
             The entries.
         """
         if self._gram is not None:
-            return self._gram[rows, column]
-        return self.variables(rows).T @ self.variables(np.array([column]))[:, 0]
+            entries: Array = self._gram[rows, column]
+            return entries
+        products: Array = self.variables(rows).T @ self.variables(np.array([column]))[:, 0]
+        return products
 
     def variables(self, which: Indices) -> Array:
         """Return some columns of X as a dense array.
@@ -134,8 +136,8 @@ class Design:
         array of shape (n, size)
             The columns.
         """
-        columns = self.X[:, which]
-        dense: Array = columns.toarray() if sparse.issparse(columns) else columns
+        columns: Any = self.X[:, which]
+        dense: Array = columns.toarray() if sparse.issparse(columns) else np.asarray(columns)
         return dense
 
 
