@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -51,8 +52,9 @@ class FENPCAFS(ScoringSelector):
         best share is all or nothing.
     p : float, default=0.5
         Exponent of the row penalty, above 0 and at most 1; smaller is sparser.
-    s : float, default=1.0
-        Weight of the row penalty against the ridge.
+    s : float or "auto", default="auto"
+        Weight of the row penalty against the ridge; "auto" makes both weigh the same for the
+        principal components.
     compat : {"publication", "reference"}, default="publication"
         Whether each turn is an exact minimisation, or as in the public code (see Notes).
     max_iter : int, default=100
@@ -77,8 +79,8 @@ class FENPCAFS(ScoringSelector):
         The number of components.
     alpha_ : float
         The share of the ridge.
-    gamma_ : float
-        The weight used.
+    gamma_, s_ : float
+        The weights used.
     objective_history_ : array
         The objective after each iteration.
     n_iter_ : int
@@ -137,7 +139,7 @@ class FENPCAFS(ScoringSelector):
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "u": [Interval(Real, 0, None, closed="neither")],
         "p": [Interval(Real, 0, 1, closed="right")],
-        "s": [Interval(Real, 0, None, closed="neither")],
+        "s": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "compat": [StrOptions({"publication", "reference"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -151,7 +153,7 @@ class FENPCAFS(ScoringSelector):
         gamma: float | str = "auto",
         u: float = 2.0,
         p: float = 0.5,
-        s: float = 1.0,
+        s: float | str = "auto",
         compat: str = "publication",
         max_iter: int = 100,
         tol: float = 1e-5,
@@ -176,8 +178,7 @@ class FENPCAFS(ScoringSelector):
                 "u must differ from 1 with compat='reference', whose closed form divides by 1 - u, "
                 "got u=1. Use another u, or compat='publication'."
             )
-        gamma = self._weight(scatter, eigenvalues, W)
-        net = ElasticNet(gamma, float(self.u), self.p, self.s)
+        net = self._net(scatter, eigenvalues, W)
         if as_reference:
             X = np.ldexp(np.asarray(X, dtype=np.float64), -scatter.unit_exponent)
             W = _uncentred(X).leading_eigenvectors(m)[1]
@@ -198,17 +199,20 @@ class FENPCAFS(ScoringSelector):
         self.coef_ = result.W.T
         self.n_components_ = m
         self.alpha_ = result.alpha
-        self.gamma_ = gamma
+        self.gamma_, self.s_ = net.gamma, net.s
         self.objective_history_ = result.objective_history
         self.n_iter_ = result.n_iter
         self.stopping_reason_ = result.stopping_reason
         return row_norms(result.W) ** 2
 
-    def _weight(self, scatter: Scatter, eigenvalues: Array, frame: Array) -> float:
+    def _net(self, scatter: Scatter, eigenvalues: Array, frame: Array) -> ElasticNet:
+        net = ElasticNet(1.0, float(self.u), self.p, 1.0)
+        ridge, row = net.parts(frame)
+        net = replace(net, s=ridge / row if isinstance(self.s, str) else float(self.s))
         if not isinstance(self.gamma, str):
-            return in_units_of(scatter, float(self.gamma))
-        penalty = float((row_norms(frame) ** self.p).sum())
-        return _AUTO_SHARE * float(eigenvalues.sum()) / penalty or 1.0
+            return replace(net, gamma=in_units_of(scatter, float(self.gamma)))
+        penalty = net.value(net.best_share(ridge, row), ridge, row)
+        return replace(net, gamma=_AUTO_SHARE * float(eigenvalues.sum()) / penalty or 1.0)
 
 
 def _uncentred(X: Array) -> Scatter:

@@ -138,11 +138,12 @@ class ElasticNet:
         Returns
         -------
         float
-            An end of the interval for u <= 1, where the penalty is concave in alpha.
+            An end of the interval for u <= 1, where the penalty is concave in alpha; the sparse one
+            in a tie.
         """
         if self.u > 1.0:
             return self.stationary_share(ridge, row)
-        return 1.0 if ridge <= self.s * row else 0.0
+        return 1.0 if ridge < self.s * row else 0.0
 
     def weights(self, W: Array, alpha: float) -> Array:
         """Return the weights of ||w^i||^2 in the ridge problem that majorises the penalty.
