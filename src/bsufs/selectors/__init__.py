@@ -1,24 +1,33 @@
 """Feature selectors, one estimator a file."""
 
+import pkgutil
+from importlib import import_module
+
 from bsufs.selectors._base import BaseSelector
 from bsufs.selectors._checks import check_selector
 from bsufs.selectors.bsufs import BSUFS, SparsityPath, bsufs_path
 from bsufs.selectors.column_subset import ColumnSubset
 from bsufs.selectors.fen_pcafs import FENPCAFS
 from bsufs.selectors.fspca import FSPCA
+from bsufs.selectors.laplacian_score import LaplacianScore
 from bsufs.selectors.max_variance import MaxVariance
+from bsufs.selectors.mcfs import MCFS
 from bsufs.selectors.pca_row_norms import PCARowNorms
 from bsufs.selectors.random_selector import RandomSelector
 from bsufs.selectors.spca_psd import SPCAPSD
 from bsufs.selectors.spcafs import SPCAFS
+from bsufs.selectors.udfs import UDFS
 
 __all__ = [
     "BSUFS",
     "FENPCAFS",
     "FSPCA",
+    "MCFS",
     "SPCAFS",
     "SPCAPSD",
+    "UDFS",
     "ColumnSubset",
+    "LaplacianScore",
     "MaxVariance",
     "PCARowNorms",
     "RandomSelector",
@@ -30,7 +39,7 @@ __all__ = [
 
 
 def all_selectors() -> dict[str, type[BaseSelector]]:
-    """Return every selector of the library by its name.
+    """Return every selector of the library by its name, found in the files of this package.
 
     Returns
     -------
@@ -43,9 +52,13 @@ def all_selectors() -> dict[str, type[BaseSelector]]:
     >>> "FSPCA" in all_selectors()
     True
     """
-    public = {name: globals()[name] for name in __all__}
-    return {
-        name: item
-        for name, item in sorted(public.items())
-        if isinstance(item, type) and issubclass(item, BaseSelector)
-    }
+    found: dict[str, type[BaseSelector]] = {}
+    for module_info in pkgutil.iter_modules(__path__):
+        if module_info.name.startswith("_"):
+            continue
+        module = import_module(f"{__name__}.{module_info.name}")
+        for name, item in vars(module).items():
+            own = getattr(item, "__module__", None) == module.__name__
+            if own and isinstance(item, type) and issubclass(item, BaseSelector):
+                found[name] = item
+    return dict(sorted(found.items()))

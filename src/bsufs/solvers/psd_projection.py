@@ -13,6 +13,7 @@ positive, minus a positive diagonal.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -124,11 +125,12 @@ class _Projected:
     rank: int
 
 
-class _Step:
+class _Step(ABC):
     """One update of Omega from the diagonal that reweighting adds to S."""
 
+    @abstractmethod
     def __call__(self, diagonal: Array) -> _Projected:
-        raise NotImplementedError
+        """Return the projected Omega."""
 
 
 class _DenseStep(_Step):
