@@ -468,6 +468,40 @@ def adaptive_weights(squared_distances: Array, *, uniform_ties: bool = True) -> 
     return weights, slack
 
 
+def adaptive_neighbours(
+    X: Array, n_neighbors: int, *, literal: bool = False
+) -> tuple[Indices, Array, float]:
+    """Find neighbours and their adaptive weights.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The data, at least two samples.
+    n_neighbors : int
+        Neighbours of each sample; reduced to n_samples - 2, but not below one.
+    literal : bool, default=False
+        Whether the first of the nearest samples passes for the sample itself even if it is a copy,
+        and neighbours that are all equally far weigh nothing.
+
+    Returns
+    -------
+    indices : array of int of shape (n_samples, k)
+        The neighbours.
+    weights : array of shape (n_samples, k)
+        Their weights.
+    half_slack : float
+        Half the mean of the slack, the weight of the squares for which these weights are best.
+    """
+    n = X.shape[0]
+    nearest = nearest_samples(X, min(n_neighbors + 2, n))
+    others = nearest.after_first() if literal else nearest.others()
+    if others.indices.shape[1] == 1:
+        return others.indices, np.ones((n, 1)), 1.0
+    weights, slack = adaptive_weights(others.squared_distances, uniform_ties=not literal)
+    # Neighbours that are all equally far leave no slack; any positive number will do.
+    return others.indices[:, :-1], weights, float(slack.mean()) / 2.0 or 1.0
+
+
 def onto_simplex(V: Array) -> Array:
     """Project each row onto the probability simplex.
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from bsufs._typing import Array, Indices
 from bsufs.graphs import (
-    Neighbours,
-    adaptive_weights,
+    adaptive_neighbours,
     directed_affinity,
     laplacian,
     lowest_laplacian_eigenvectors,
@@ -124,7 +123,7 @@ def structured_graph(
         The projection and the graph.
     """
     c = settings.n_clusters
-    indices, weights, r = _first_graph(Z, settings)
+    indices, weights, r = adaptive_neighbours(Z, settings.n_neighbors, literal=settings.literal)
     rank_weight = r
     A = symmetric(directed_affinity(indices, weights))
     F = lowest_laplacian_eigenvectors(A, c)[1]
@@ -138,7 +137,7 @@ def structured_graph(
         P = Z @ step.W
         if n_iter >= _FIRST_NEW_NEIGHBOURS:
             found = nearest_samples(P, indices.shape[1] + 1)
-            indices = _others(found, settings.literal).indices
+            indices = (found.after_first() if settings.literal else found.others()).indices
         costs = pair_distances(P, indices) + rank_weight * pair_distances(F, indices)
         A = symmetric(directed_affinity(indices, onto_simplex(costs / (-2.0 * r))))
         step = _w_step(make_form(laplacian(A)), settings)
@@ -163,22 +162,6 @@ def structured_graph(
         n_iter=n_iter,
         stopping_reason=reason,
     )
-
-
-def _others(neighbours: Neighbours, literal: bool) -> Neighbours:
-    return neighbours.after_first() if literal else neighbours.others()
-
-
-def _first_graph(Z: Array, settings: GraphSettings) -> tuple[Indices, Array, float]:
-    """Return neighbours and closed-form weights in the data, and half their mean slack r."""
-    n = Z.shape[0]
-    count = min(settings.n_neighbors + 2, n)
-    others = _others(nearest_samples(Z, count), settings.literal)
-    if count == 2:
-        return others.indices, np.ones((n, 1)), 1.0
-    weights, slack = adaptive_weights(others.squared_distances, uniform_ties=not settings.literal)
-    # Neighbours that are all equally far leave no slack; any positive number will do.
-    return others.indices[:, :-1], weights, float(slack.mean()) / 2.0 or 1.0
 
 
 def _w_step(form: QuadraticForm, settings: GraphSettings) -> ReweightedResult:
