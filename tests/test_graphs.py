@@ -10,10 +10,12 @@ from scipy.spatial.distance import cdist
 from bsufs import graphs
 from bsufs.graphs import (
     Neighbours,
+    adaptive_neighbours,
     adaptive_weights,
     affinity,
     components_by_size,
     discriminative_laplacian,
+    in_safe_units,
     laplacian,
     lowest_laplacian_eigenvectors,
     nearest_samples,
@@ -209,3 +211,23 @@ def test_the_swapped_ridge_is_the_formula_it_stands_for(rng):
 def test_neighbours_know_no_mean_distance_unless_asked():
     assert np.isnan(nearest_samples(np.eye(3), 2).mean_distance)
     assert np.isnan(Neighbours(np.zeros((1, 1), dtype=int), np.zeros((1, 1))).mean_distance)
+
+
+def test_units_change_for_extreme_data_alone():
+    X = np.array([[1.0, -2.0], [0.0, 4.0]])
+    assert in_safe_units(X) is X
+    for storage in (np.asarray, sparse.csr_array):
+        large = in_safe_units(storage(1e200 * X))
+        large = large.toarray() if sparse.issparse(large) else large
+        assert 0.1 < np.abs(large).max() <= 1.0
+        np.testing.assert_allclose(large / large[0, 0], X)
+
+
+def test_adaptive_neighbours_of_few_samples():
+    indices, weights, half_slack = adaptive_neighbours(np.array([[0.0], [1.0]]), 5)
+    np.testing.assert_array_equal(indices, [[1], [0]])
+    np.testing.assert_array_equal(weights, 1.0)
+    assert half_slack == 1.0
+    indices, weights, half_slack = adaptive_neighbours(np.zeros((4, 1)), 5)
+    np.testing.assert_allclose(weights, 0.5)
+    assert half_slack == 1.0

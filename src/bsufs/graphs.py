@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from bsufs._typing import Array, Indices
+from bsufs.scatter import safe_unit_exponent
 
 # Temporary arrays of about this many bytes stay out of the memory budget.
 _BATCH_BYTES = 32 * 2**20
@@ -71,6 +72,31 @@ class Neighbours:
             All but the first column.
         """
         return Neighbours(self.indices[:, 1:], self.squared_distances[:, 1:], self.mean_distance)
+
+
+def in_safe_units(X: Any) -> Any:
+    """Return the data in double precision, in units in which their squares stay in range.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        The data; not changed.
+
+    Returns
+    -------
+    array or sparse array of shape (n_samples, n_features)
+        The same numbers for all but very large and very small data, which are multiplied by a power
+        of two.
+    """
+    if sparse.issparse(X):
+        X = sparse.csr_array(X, dtype=np.float64)
+        exponent = safe_unit_exponent(float(np.abs(X.data).max(initial=0.0)))
+        if exponent:
+            X = sparse.csr_array((np.ldexp(X.data, -exponent), X.indices, X.indptr), shape=X.shape)
+        return X
+    X = np.asarray(X, dtype=np.float64)
+    exponent = safe_unit_exponent(float(np.abs(X).max(initial=0.0)))
+    return np.ldexp(X, -exponent) if exponent else X
 
 
 def row_batches(n_rows: int, bytes_per_row: int) -> Iterator[slice]:

@@ -63,3 +63,10 @@ def test_few_samples_and_constant_columns():
         np.testing.assert_array_equal(selector.scores_[1:], 0.0)
         np.testing.assert_array_equal(selector.selected_features_, [0])
     assert not LaplacianScore(1, weight="cosine").fit(np.eye(3)).scores_.any()
+
+
+@pytest.mark.parametrize("unit", [1e160, 1e300, 1e-160, 1e-300])
+def test_very_large_and_very_small_data(unit):
+    X = np.random.default_rng(8).standard_normal((40, 6)) * np.arange(1, 7)
+    expected = LaplacianScore(3).fit(X).selected_features_
+    np.testing.assert_array_equal(LaplacianScore(3).fit(unit * X).selected_features_, expected)

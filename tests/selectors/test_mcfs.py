@@ -105,3 +105,10 @@ def test_constant_data_have_nothing_to_score():
 def test_path_longer_than_there_are_features_is_refused():
     with pytest.raises(ValueError, match="n_nonzero must be at most the number of features, 3"):
         MCFS(n_nonzero=4).fit(np.random.default_rng(0).standard_normal((9, 3)))
+
+
+@pytest.mark.parametrize("unit", [1e160, 1e300, 1e-160, 1e-300])
+def test_very_large_and_very_small_data(unit):
+    X = np.random.default_rng(8).standard_normal((40, 6)) * np.arange(1, 7)
+    expected = MCFS(3).fit(X).selected_features_
+    np.testing.assert_array_equal(MCFS(3).fit(unit * X).selected_features_, expected)

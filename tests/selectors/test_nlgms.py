@@ -140,3 +140,10 @@ def test_wrong_parameters_are_explained():
 
 def test_constant_data_score_zero():
     np.testing.assert_array_equal(NLGMS(1).fit(np.ones((6, 3))).scores_, 0.0)
+
+
+@pytest.mark.parametrize("unit", [1e160, 1e300, 1e-160, 1e-300])
+def test_very_large_and_very_small_data(unit):
+    X = np.random.default_rng(8).standard_normal((40, 6)) * np.arange(1, 7)
+    expected = NLGMS(3).fit(X).selected_features_
+    np.testing.assert_array_equal(NLGMS(3).fit(unit * X).selected_features_, expected)

@@ -142,3 +142,10 @@ def test_wrong_start_is_explained():
         RNE(n_components=2, init=np.ones((4, 3))).fit(X)
     with pytest.raises(ValueError, match="init must not be negative"):
         RNE(init=-np.ones((4, 3))).fit(X)
+
+
+@pytest.mark.parametrize("unit", [1e160, 1e300, 1e-160, 1e-300])
+def test_very_large_and_very_small_data(unit):
+    X = np.random.default_rng(8).standard_normal((40, 6)) * np.arange(1, 7)
+    expected = RNE(3).fit(X).selected_features_
+    np.testing.assert_array_equal(RNE(3).fit(unit * X).selected_features_, expected)

@@ -101,3 +101,10 @@ def test_wrong_parameters_are_explained():
         SOGFS(n_clusters=11).fit(X)
     with pytest.raises(ValueError, match="n_components must be at most 4"):
         SOGFS(n_components=5).fit(X)
+
+
+@pytest.mark.parametrize("unit", [1e160, 1e300, 1e-160, 1e-300])
+def test_very_large_and_very_small_data(unit):
+    X = np.random.default_rng(8).standard_normal((40, 6)) * np.arange(1, 7)
+    expected = SOGFS(3).fit(X).selected_features_
+    np.testing.assert_array_equal(SOGFS(3).fit(unit * X).selected_features_, expected)

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array
-from bsufs.graphs import affinity, nearest_samples
+from bsufs.graphs import affinity, in_safe_units, nearest_samples
 from bsufs.selectors._base import ScoringSelector
 
 
@@ -69,7 +69,7 @@ class LaplacianScore(ScoringSelector):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from bsufs.selectors.laplacian_score import LaplacianScore
+    >>> from bsufs.selectors import LaplacianScore
     >>> selector = LaplacianScore(2).fit(load_iris().data)
     >>> selector.selected_features_
     array([2, 3])
@@ -99,6 +99,7 @@ class LaplacianScore(ScoringSelector):
         self.weight = weight
 
     def _score(self, X: Any) -> Array:
+        X = in_safe_units(X)
         count = min(self.n_neighbors + 1, X.shape[0])
         neighbours = nearest_samples(X, count, with_mean_distance=self.weight == "heat")
         return rayleigh_scores(X, affinity(neighbours, self.weight, X))

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array
-from bsufs.graphs import affinity, nearest_samples, spectral_responses
+from bsufs.graphs import affinity, in_safe_units, nearest_samples, spectral_responses
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import ScoringSelector
 from bsufs.solvers.components import start_frame
@@ -77,6 +77,9 @@ class MCFS(ScoringSelector):
     the correlations, so that its path is not that of any objective. Here the ridge is in both,
     which is the exact path of the elastic net; ``ridge=0`` gives that of the lasso.
 
+    As in the publication columns are not centred and there is no intercept: standardise data whose
+    columns have large means.
+
     On a graph in several pieces the first functions are not unique. Here they are the indicators of
     the pieces but the largest, in order of size.
 
@@ -94,7 +97,7 @@ class MCFS(ScoringSelector):
     --------
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from bsufs.selectors.mcfs import MCFS
+    >>> from bsufs.selectors import MCFS
     >>> X = StandardScaler().fit_transform(load_wine().data)
     >>> selector = MCFS(4, n_components=2).fit(X)
     >>> selector.transform(X).shape
@@ -136,7 +139,7 @@ class MCFS(ScoringSelector):
     def _score(self, X: Any) -> Array:
         n, d = X.shape
         n_nonzero = self._path_length(d)
-        X = X.astype(np.float64)
+        X = in_safe_units(X)
         neighbours = nearest_samples(X, min(self.n_neighbors + 1, n), with_mean_distance=True)
         self.eigenvalues_, responses = spectral_responses(
             affinity(neighbours, "heat"), self._n_responses(X)

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array
-from bsufs.graphs import adaptive_neighbours, directed_affinity, laplacian, symmetric
+from bsufs.graphs import adaptive_neighbours, directed_affinity, in_safe_units, laplacian, symmetric
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import Scored, ScoringSelector
 from bsufs.solvers.components import start_frame
@@ -186,7 +186,7 @@ class NLGMS(ScoringSelector):
             )
 
     def _score(self, X: Any) -> Array:
-        X = _scaled_to_unit_interval(np.asarray(X, dtype=np.float64))
+        X = _scaled_to_unit_interval(in_safe_units(X))
         d = X.shape[1]
         nobody = np.zeros(d, dtype=bool)
         k = self._n_to_select(max(1, round(0.5 * d)), nobody, nobody)

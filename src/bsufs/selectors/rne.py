@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices
-from bsufs.graphs import directed_affinity, nearest_samples, reconstruction_weights
+from bsufs.graphs import directed_affinity, in_safe_units, nearest_samples, reconstruction_weights
 from bsufs.selectors._base import Scored, ScoringSelector
 from bsufs.selectors._columns import canonical_order
 from bsufs.solvers.neighbourhood_embedding import (
@@ -185,10 +185,10 @@ class RNE(ScoringSelector):
 
     def _score(self, X: Any) -> Array:
         as_reference = self.compat == "reference"
-        X = np.array(X, dtype=np.float64)
+        X = in_safe_units(X)
         if self.normalize_samples:
             lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
-            X /= np.where(lengths > 0, lengths, 1.0)[:, None]
+            X = X / np.where(lengths > 0, lengths, 1.0)[:, None]
         A = self._reconstruction_errors(X)
         result = neighbourhood_embedding(
             A,

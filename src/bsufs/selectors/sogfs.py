@@ -10,6 +10,7 @@ from scipy import linalg
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array
+from bsufs.graphs import in_safe_units
 from bsufs.penalties import row_norms
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import Scored, ScoringSelector
@@ -173,7 +174,7 @@ class SOGFS(ScoringSelector):
     def _score(self, X: Any) -> Array:
         n, d = X.shape
         literal = self.compat == "reference"
-        Z = _standardised(np.asarray(X, dtype=np.float64), smoothed=literal)
+        Z = _standardised(in_safe_units(X), smoothed=literal)
         basis = None if literal else row_space(Z)
         rank = d if basis is None else basis.shape[1]
         m = self._n_columns(Z, rank)

@@ -10,7 +10,7 @@ from scipy import linalg
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array
-from bsufs.graphs import discriminative_laplacian, local_variance, nearest_samples
+from bsufs.graphs import discriminative_laplacian, in_safe_units, local_variance, nearest_samples
 from bsufs.penalties import row_norms
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import Scored, ScoringSelector
@@ -118,7 +118,7 @@ class UDFS(ScoringSelector):
     --------
     >>> from sklearn.datasets import load_wine
     >>> from sklearn.preprocessing import StandardScaler
-    >>> from bsufs.selectors.udfs import UDFS
+    >>> from bsufs.selectors import UDFS
     >>> X = StandardScaler().fit_transform(load_wine().data)
     >>> selector = UDFS(4, n_components=3).fit(X)
     >>> selector.transform(X).shape
@@ -181,7 +181,7 @@ class UDFS(ScoringSelector):
         return scored
 
     def _score(self, X: Any) -> Array:
-        X = np.asarray(X, dtype=np.float64)
+        X = in_safe_units(X)
         d = X.shape[1]
         form, trace, rank = self._form(X)
         m = self._n_directions(X, rank)
