@@ -66,6 +66,22 @@ def test_path_with_ridge_is_optimal_for_the_elastic_net(shape, copied):
         assert result.stopping_reason == "enough_active"
 
 
+def test_path_without_ridge_passes_copies_by():
+    rng = np.random.default_rng(9)
+    X = rng.standard_normal((60, 12))
+    X[:, 5:10] = X[:, :5]
+    y = rng.standard_normal(60)
+    for s in range(1, 7):
+        b = lars(Design(X, 0.0), y, s).coefficients
+        gradient = X.T @ (y - X @ b)
+        level = np.abs(gradient).max()
+        assert np.count_nonzero(b) == s
+        np.testing.assert_allclose(gradient[b != 0], level * np.sign(b[b != 0]), atol=1e-10)
+    result = lars(Design(X, 0.0), y, 10)
+    assert result.stopping_reason == "exhausted"
+    np.testing.assert_allclose(X.T @ (y - X @ result.coefficients), 0.0, atol=1e-10)
+
+
 def test_paths_end_where_nothing_is_left():
     assert lars(Design(np.eye(3), 0.0), np.zeros(3), 2).stopping_reason == "exhausted"
     X = np.array([[1.0, 2.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 1.0]])

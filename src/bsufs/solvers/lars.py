@@ -259,13 +259,12 @@ def lars(
         n_iter += 1
         candidates = np.flatnonzero(inactive & eligible)
         level = float(np.abs(correlations[candidates]).max(initial=0.0))
-        if not dropped:
-            entered = False
-            while candidates.size and not entered:
-                newcomer = int(candidates[np.abs(correlations[candidates]).argmax()])
-                entered = abs(correlations[newcomer]) > 0 and active.add(newcomer)
-                (inactive if entered else eligible)[newcomer] = False
-                candidates = candidates[candidates != newcomer]
+        if not dropped and candidates.size:
+            newcomer = int(candidates[np.abs(correlations[candidates]).argmax()])
+            entered = abs(correlations[newcomer]) > 0 and active.add(newcomer)
+            # One that the active variables span already never enters; the path goes on without.
+            (inactive if entered else eligible)[newcomer] = False
+            candidates = candidates[candidates != newcomer]
         A = active.indices()
         if ridge_in_correlations and A.size:
             level = float(np.abs(correlations[A]).max())
@@ -294,12 +293,9 @@ def lars(
             active.remove(leaving)
             b[out] = 0.0
             inactive[out] = True
-        if len(active) >= n_active:
+        # Without a ridge a step of no length is the doing of a copy, which is refused next.
+        if len(active) >= n_active and (length > 0 or design.ridge > 0):
             reason = "enough_active"
-            break
-        if not candidates.size and not dropped:
-            reason = "exhausted"
-            recorded = b.copy()
             break
     return LarsResult(recorded, n_iter, reason)
 
