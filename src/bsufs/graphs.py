@@ -1,0 +1,654 @@
+"""Nearest-neighbour graphs of samples: the one source of neighbours, affinities and Laplacians.
+
+Everything here is sparse or works in batches of rows: no array of n x n numbers is ever kept.
+Neighbours are exact, and samples at equal distance are taken in the order of their rows, so that
+the same data give the same graph everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import LinearOperator, eigsh
+
+from bsufs._typing import Array, Indices
+from bsufs.scatter import safe_unit_exponent
+
+# Temporary arrays of about this many bytes stay out of the memory budget.
+_BATCH_BYTES = 32 * 2**20
+# Up to this many samples a dense eigendecomposition is faster than Lanczos, and safer.
+_SMALL = 400
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The nearest samples of each sample, nearest first.
+
+    Parameters
+    ----------
+    indices : array of int of shape (n_samples, count)
+        Row numbers.
+    squared_distances : array of shape (n_samples, count)
+        Their squared Euclidean distances, ascending.
+    mean_distance : float
+        Mean of all n_samples ** 2 plain distances; NaN if it was not asked for.
+    """
+
+    indices: Indices
+    squared_distances: Array
+    mean_distance: float = float("nan")
+
+    def others(self) -> Neighbours:
+        """Return the neighbours without the sample itself, one fewer for each sample.
+
+        A sample whose copies have crowded it out of its own list gives up its last neighbour.
+
+        Returns
+        -------
+        Neighbours
+            Neighbours that are other samples.
+        """
+        n, count = self.indices.shape
+        dropped = self.indices == np.arange(n)[:, None]
+        dropped[~dropped.any(axis=1), count - 1] = True
+        return Neighbours(
+            self.indices[~dropped].reshape(n, count - 1),
+            self.squared_distances[~dropped].reshape(n, count - 1),
+            self.mean_distance,
+        )
+
+    def after_first(self) -> Neighbours:
+        """Return the neighbours without the first of each sample, be it the sample or a copy.
+
+        Returns
+        -------
+        Neighbours
+            All but the first column.
+        """
+        return Neighbours(self.indices[:, 1:], self.squared_distances[:, 1:], self.mean_distance)
+
+
+def in_safe_units(X: Any) -> Any:
+    """Return the data in double precision, in units in which their squares stay in range.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        The data; not changed.
+
+    Returns
+    -------
+    array or sparse array of shape (n_samples, n_features)
+        The same numbers for all but very large and very small data, which are multiplied by a power
+        of two.
+    """
+    if sparse.issparse(X):
+        X = sparse.csr_array(X, dtype=np.float64)
+        exponent = safe_unit_exponent(float(np.abs(X.data).max(initial=0.0)))
+        if exponent:
+            X = sparse.csr_array((np.ldexp(X.data, -exponent), X.indices, X.indptr), shape=X.shape)
+        return X
+    X = np.asarray(X, dtype=np.float64)
+    exponent = safe_unit_exponent(float(np.abs(X).max(initial=0.0)))
+    return np.ldexp(X, -exponent) if exponent else X
+
+
+def row_batches(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
+    """Cut rows into slices that need little memory at a time.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    bytes_per_row : int
+        Bytes of the temporary array that a row causes.
+
+    Yields
+    ------
+    slice
+        Consecutive rows.
+    """
+    step = max(1, _BATCH_BYTES // max(bytes_per_row, 1))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def nearest_samples(X: Any, count: int, *, with_mean_distance: bool = False) -> Neighbours:
+    """Find the nearest samples of each sample, itself among them.
+
+    Samples at equal distance come in the order of their rows, so a copy in an earlier row comes
+    before the sample itself.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        The data.
+    count : int
+        How many, from 1 to n_samples.
+    with_mean_distance : bool, default=False
+        Whether to compute the mean of all distances on the way.
+
+    Returns
+    -------
+    Neighbours
+        Indices and squared distances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bsufs.graphs import nearest_samples
+    >>> nearest_samples(np.array([[0.0], [1.0], [2.0]]), 2).indices
+    array([[0, 1],
+           [1, 0],
+           [2, 1]])
+    """
+    n = X.shape[0]
+    if not 1 <= count <= n:
+        raise ValueError(f"count must be from 1 to n_samples = {n}, got {count}.")
+    if sparse.issparse(X):
+        X = sparse.csr_array(X, dtype=np.float64)
+        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    else:
+        # Distances do not see a shift, and without a common offset the formula below loses fewer
+        # digits. A row of the data, unlike the mean, leaves whole numbers whole and ties exact.
+        X = np.asarray(X, dtype=np.float64)
+        X = X - X[0]
+        squares = np.einsum("ij,ij->i", X, X)
+    indices = np.empty((n, count), dtype=np.intp)
+    distances = np.empty((n, count))
+    total = 0.0
+    for rows in row_batches(n, 8 * n):
+        products = X[rows] @ X.T
+        if sparse.issparse(products):
+            products = products.toarray()
+        products *= -2.0
+        products += squares[rows, None]
+        products += squares
+        D = np.maximum(products, 0.0, out=products)
+        D[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = 0.0
+        indices[rows], distances[rows] = _smallest(D, count)
+        if with_mean_distance:
+            total += float(np.sqrt(D, out=D).sum())
+    mean = total / n**2 if with_mean_distance else float("nan")
+    return Neighbours(indices, distances, mean)
+
+
+def _smallest(D: Array, count: int) -> tuple[Indices, Array]:
+    """Return columns and values of the smallest entries of each row, ties to the lower column."""
+    bound = np.partition(D, count - 1, axis=1)[:, count - 1]
+    rows, columns = np.nonzero(bound[:, None] >= D)
+    values = D[rows, columns]
+    order = np.lexsort((columns, values, rows))
+    # More than `count` entries of a row reach its bound when the last ones are tied.
+    first = np.searchsorted(rows, np.arange(D.shape[0]))
+    kept = order[first[:, None] + np.arange(count)]
+    return columns[kept], values[kept]
+
+
+def affinity(neighbours: Neighbours, weight: str, X: Any = None) -> Any:
+    r"""Return the symmetric affinity matrix of a nearest-neighbour graph.
+
+    Two samples are joined if one is among the neighbours of the other, by the larger of the two
+    weights. The weights are 1 ("binary"), :math:`\exp(-d^2 / 2t^2)` with t the mean of all
+    distances ("heat"), or the cosine of the two samples ("cosine"; a negative one joins nothing).
+
+    Parameters
+    ----------
+    neighbours : Neighbours
+        Neighbours of each sample; the sample itself is skipped. "heat" needs the mean distance.
+    weight : {"binary", "heat", "cosine"}
+        Kind of weight.
+    X : array or sparse matrix of shape (n_samples, n_features), optional
+        The data, for the cosine.
+
+    Returns
+    -------
+    sparse array of shape (n_samples, n_samples)
+        Non-negative weights, zero on the diagonal.
+    """
+    n, count = neighbours.indices.shape
+    rows = np.repeat(np.arange(n), count)
+    columns = neighbours.indices.ravel()
+    if weight == "binary":
+        values = np.ones(n * count)
+    elif weight == "heat":
+        width = neighbours.mean_distance
+        # All samples equal: every distance is zero, and so is their mean.
+        scale = 2.0 * width**2 if width > 0 else 1.0
+        values = np.exp(-neighbours.squared_distances.ravel() / scale)
+    else:
+        values = _cosines(X, rows, columns)
+    other = rows != columns
+    G = sparse.csr_array((values[other], (rows[other], columns[other])), shape=(n, n))
+    G = sparse.csr_array(G.maximum(G.T))
+    G.eliminate_zeros()
+    return G
+
+
+def _cosines(X: Any, rows: Indices, columns: Indices) -> Array:
+    products = np.empty(rows.size)
+    if sparse.issparse(X):
+        X = sparse.csr_array(X, dtype=np.float64)
+        lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
+    else:
+        X = np.asarray(X, dtype=np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
+    for pairs in row_batches(rows.size, 16 * X.shape[1]):
+        left, right = X[rows[pairs]], X[columns[pairs]]
+        if sparse.issparse(X):
+            products[pairs] = np.asarray(left.multiply(right).sum(axis=1)).ravel()
+        else:
+            products[pairs] = np.einsum("ij,ij->i", left, right)
+    scale = lengths[rows] * lengths[columns]
+    cosines: Array = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
+    return cosines
+
+
+def directed_affinity(indices: Indices, weights: Array) -> Any:
+    """Return the matrix that holds the weight of each sample's neighbours in its row.
+
+    Parameters
+    ----------
+    indices : array of int of shape (n_samples, k)
+        Neighbours of each sample.
+    weights : array of shape (n_samples, k)
+        Their weights.
+
+    Returns
+    -------
+    sparse array of shape (n_samples, n_samples)
+        The weights.
+    """
+    n, k = indices.shape
+    rows = np.repeat(np.arange(n), k)
+    return sparse.csr_array((weights.ravel(), (rows, indices.ravel())), shape=(n, n))
+
+
+def symmetric(A: Any) -> Any:
+    """Return (A + A') / 2 as a sparse array.
+
+    Parameters
+    ----------
+    A : sparse array of shape (n_samples, n_samples)
+        Any square matrix.
+
+    Returns
+    -------
+    sparse array of shape (n_samples, n_samples)
+        Its symmetric part.
+    """
+    return sparse.csr_array((A + A.T) * 0.5)
+
+
+def laplacian(A: Any) -> Any:
+    """Return the Laplacian of a symmetric affinity matrix, degrees minus affinities.
+
+    Parameters
+    ----------
+    A : sparse array of shape (n_samples, n_samples)
+        Symmetric affinities.
+
+    Returns
+    -------
+    sparse array of shape (n_samples, n_samples)
+        The Laplacian; its rows sum to zero.
+    """
+    return sparse.csr_array(sparse.diags_array(A.sum(axis=1)) - A)
+
+
+def components_by_size(A: Any) -> tuple[int, Indices]:
+    """Find the connected components of a graph, the largest first.
+
+    Components of equal size are numbered in the order of their first samples.
+
+    Parameters
+    ----------
+    A : sparse array of shape (n_samples, n_samples)
+        Symmetric affinities.
+
+    Returns
+    -------
+    count : int
+        Number of components.
+    labels : array of int of shape (n_samples,)
+        Component of each sample, from 0.
+    """
+    count, raw = connected_components(A, directed=False)
+    sizes = np.bincount(raw, minlength=count)
+    _, firsts = np.unique(raw, return_index=True)
+    rank = np.empty(count, dtype=np.intp)
+    rank[np.lexsort((firsts, -sizes))] = np.arange(count)
+    return int(count), rank[raw]
+
+
+def lowest_eigenpairs(L: Any, null: Any, bound: float, count: int) -> tuple[Array, Array]:
+    """Return the lowest eigenpairs of a Laplacian outside its known null space.
+
+    The null space of a Laplacian is known from the components of its graph. Taking it out leaves
+    nothing that repeats exactly, which is what a Lanczos iteration cannot see.
+
+    Parameters
+    ----------
+    L : sparse array of shape (n_samples, n_samples)
+        Symmetric and positive semidefinite.
+    null : sparse array of shape (n_samples, n_components)
+        Orthonormal basis of its null space.
+    bound : float
+        A positive upper bound on its eigenvalues.
+    count : int
+        How many eigenpairs; at most n_samples minus the dimension of the null space.
+
+    Returns
+    -------
+    values : array of shape (count,)
+        Ascending.
+    vectors : array of shape (n_samples, count)
+        Orthonormal.
+    """
+    n = L.shape[0]
+    if count == 0:
+        return np.empty(0), np.empty((n, 0))
+    if n <= _SMALL or count > n // 4:
+        matrix = L.toarray() + bound * (null @ null.T).toarray()
+        values, vectors = linalg.eigh(matrix, subset_by_index=[0, count - 1], check_finite=False)
+        return values, vectors
+    null_transposed = sparse.csr_array(null.T)
+
+    def mirrored(v: Array) -> Array:
+        # Eigenvalues bound - value, with zero for the null space: the lowest become the largest.
+        image: Array = bound * (v - null @ (null_transposed @ v)) - L @ v
+        return image
+
+    operator = LinearOperator((n, n), matvec=mirrored, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(n)
+    values, vectors = eigsh(
+        operator, k=count, which="LA", v0=start, ncv=min(n, 3 * count + 40), maxiter=100 * n
+    )
+    ascending = np.argsort(-values, kind="stable")
+    return bound - values[ascending], vectors[:, ascending]
+
+
+def lowest_laplacian_eigenvectors(A: Any, count: int) -> tuple[Array, Array, int]:
+    """Return the lowest eigenvectors of the Laplacian of a graph.
+
+    The eigenvectors of the eigenvalue zero are the indicators of the connected components, the
+    largest first.
+
+    Parameters
+    ----------
+    A : sparse array of shape (n_samples, n_samples)
+        Symmetric affinities.
+    count : int
+        How many, at most n_samples.
+
+    Returns
+    -------
+    values : array of shape (count,)
+        Ascending.
+    vectors : array of shape (n_samples, count)
+        Orthonormal.
+    n_connected : int
+        Number of connected components of the graph.
+    """
+    n = A.shape[0]
+    n_connected, labels = components_by_size(A)
+    null = _indicators(labels, n_connected, np.ones(n))
+    rest = max(count - n_connected, 0)
+    L = laplacian(A)
+    bound = 2.0 * float(A.sum(axis=1).max(initial=0.0)) or 1.0
+    values, vectors = lowest_eigenpairs(L, null, bound, rest)
+    known = null[:, : count - rest].toarray()
+    return (
+        np.concatenate([np.zeros(known.shape[1]), np.maximum(values, 0.0)]),
+        np.hstack([known, vectors]),
+        n_connected,
+    )
+
+
+def spectral_responses(G: Any, count: int, floor: float = 1e-6) -> tuple[Array, Array]:
+    r"""Return the smoothest functions on a graph: the solutions of :math:`Gf = \mu Df`.
+
+    With D the degrees, these are :math:`f = D^{-1/2}y` for the leading eigenvectors y of
+    :math:`D^{-1/2} G D^{-1/2}` without the constant one. On a graph in several pieces the
+    indicators of all pieces but the largest come first.
+
+    Parameters
+    ----------
+    G : sparse array of shape (n_samples, n_samples)
+        Symmetric affinities.
+    count : int
+        How many at most.
+    floor : float, default=1e-6
+        Functions whose eigenvalue has a smaller modulus are left out.
+
+    Returns
+    -------
+    values : array of shape (m,)
+        The eigenvalues, descending.
+    responses : array of shape (n_samples, m)
+        The functions, m at most `count`.
+    """
+    n = G.shape[0]
+    degrees = G.sum(axis=1)
+    isolated = degrees <= 0
+    inverse_root = np.where(isolated, 0.0, 1.0 / np.sqrt(np.where(isolated, 1.0, degrees)))
+    scaling = sparse.diags_array(inverse_root)
+    N = sparse.csr_array(scaling @ G @ scaling)
+    n_connected, labels = components_by_size(G)
+    null = _indicators(labels, n_connected, np.where(isolated, 1.0, np.sqrt(degrees)))
+    L = sparse.csr_array(sparse.diags_array(np.where(isolated, 0.0, 1.0)) - symmetric(N))
+    pieces = null[:, 1 : 1 + count].toarray()
+    rest = max(0, min(count - pieces.shape[1], n - n_connected))
+    values, vectors = lowest_eigenpairs(L, null, 2.0, rest)
+    values = np.concatenate([np.ones(pieces.shape[1]), 1.0 - values])
+    kept = np.abs(values) >= floor
+    responses = inverse_root[:, None] * np.hstack([pieces, vectors])
+    return values[kept], responses[:, kept]
+
+
+def _indicators(labels: Indices, count: int, weights: Array) -> Any:
+    """Return the indicators of components times weights, each of unit length."""
+    lengths = np.sqrt(np.bincount(labels, weights=weights**2, minlength=count))
+    values = weights / lengths[labels]
+    return sparse.csr_array((values, (np.arange(labels.size), labels)), shape=(labels.size, count))
+
+
+def adaptive_weights(squared_distances: Array, *, uniform_ties: bool = True) -> tuple[Array, Array]:
+    r"""Return neighbour weights on the simplex that fall to zero at the last neighbour.
+
+    For :math:`d_1 \le \dots \le d_{k+1}` they are :math:`(d_{k+1} - d_j) / s` with
+    :math:`s = k d_{k+1} - \sum_{j \le k} d_j`, the minimiser of
+    :math:`\sum_j d_j a_j + \tfrac{s}{2} \sum_j a_j^2` over the simplex.
+
+    Parameters
+    ----------
+    squared_distances : array of shape (n_samples, k + 1)
+        Ascending in each row.
+    uniform_ties : bool, default=True
+        Whether neighbours that are all at the same distance weigh 1/k each, rather than nothing.
+
+    Returns
+    -------
+    weights : array of shape (n_samples, k)
+        Weights of the first k neighbours.
+    slack : array of shape (n_samples,)
+        The numbers s.
+    """
+    near, last = squared_distances[:, :-1], squared_distances[:, -1:]
+    k = near.shape[1]
+    slack = k * last[:, 0] - near.sum(axis=1)
+    weights = (last - near) / (slack + _EPS)[:, None]
+    if uniform_ties:
+        tied = slack <= _EPS * k * last[:, 0]
+        weights = np.where(
+            tied[:, None], 1.0 / k, (last - near) / np.where(tied, 1.0, slack)[:, None]
+        )
+    else:
+        weights[weights > 10.0] = 1.0
+    return weights, slack
+
+
+def adaptive_neighbours(
+    X: Array, n_neighbors: int, *, literal: bool = False
+) -> tuple[Indices, Array, float]:
+    """Find neighbours and their adaptive weights.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The data, at least two samples.
+    n_neighbors : int
+        Neighbours of each sample; reduced to n_samples - 2, but not below one.
+    literal : bool, default=False
+        Whether the first of the nearest samples passes for the sample itself even if it is a copy,
+        and neighbours that are all equally far weigh nothing.
+
+    Returns
+    -------
+    indices : array of int of shape (n_samples, k)
+        The neighbours.
+    weights : array of shape (n_samples, k)
+        Their weights.
+    half_slack : float
+        Half the mean of the slack, the weight of the squares for which these weights are best.
+    """
+    n = X.shape[0]
+    nearest = nearest_samples(X, min(n_neighbors + 2, n))
+    others = nearest.after_first() if literal else nearest.others()
+    if others.indices.shape[1] == 1:
+        return others.indices, np.ones((n, 1)), 1.0
+    weights, slack = adaptive_weights(others.squared_distances, uniform_ties=not literal)
+    # Neighbours that are all equally far leave no slack; any positive number will do.
+    return others.indices[:, :-1], weights, float(slack.mean()) / 2.0 or 1.0
+
+
+def onto_simplex(V: Array) -> Array:
+    """Project each row onto the probability simplex.
+
+    Parameters
+    ----------
+    V : array of shape (n, k)
+        Any numbers.
+
+    Returns
+    -------
+    array of shape (n, k)
+        The nearest rows that are non-negative and sum to one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bsufs.graphs import onto_simplex
+    >>> onto_simplex(np.array([[2.0, 1.5, -3.0]]))
+    array([[0.75, 0.25, 0.  ]])
+    """
+    k = V.shape[1]
+    descending = -np.sort(-V, axis=1)
+    excess = np.cumsum(descending, axis=1) - 1.0
+    alive = (descending * np.arange(1, k + 1) > excess).sum(axis=1)
+    level = excess[np.arange(V.shape[0]), alive - 1] / alive
+    projected: Array = np.maximum(V - level[:, None], 0.0)
+    return projected
+
+
+def reconstruction_weights(X: Array, indices: Indices, ridge: float) -> Array:
+    """Return the weights with which its neighbours reconstruct each sample, summing to one.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The data.
+    indices : array of int of shape (n_samples, k)
+        Neighbours of each sample.
+    ridge : float
+        Multiple of the trace that is added to the diagonal of the local Gram matrix.
+
+    Returns
+    -------
+    array of shape (n_samples, k)
+        The weights.
+    """
+    n, k = indices.shape
+    weights = np.empty((n, k))
+    for rows in row_batches(n, 8 * k * X.shape[1]):
+        steps = X[indices[rows]] - X[rows, None, :]
+        gram = steps @ steps.transpose(0, 2, 1)
+        trace = np.trace(gram, axis1=1, axis2=2)
+        # Copies of the sample reconstruct it whatever their weights: take equal ones.
+        gram[trace <= 0] = np.eye(k)
+        gram += (ridge * trace)[:, None, None] * np.eye(k)
+        weights[rows] = np.linalg.solve(gram, np.ones((gram.shape[0], k, 1)))[:, :, 0]
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
+
+
+def local_variance(X: Array, indices: Indices) -> float:
+    """Return the mean eigenvalue, other than zero, of the scatter matrices of neighbourhoods.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The data.
+    indices : array of int of shape (n_samples, k)
+        The neighbourhood of each sample.
+
+    Returns
+    -------
+    float
+        Sum of squared deviations from the mean of the neighbourhood, over k - 1, on average.
+    """
+    n, k = int(indices.shape[0]), int(indices.shape[1])
+    total = 0.0
+    for rows in row_batches(n, 16 * k * X.shape[1]):
+        local = X[indices[rows]]
+        local = local - local.mean(axis=1, keepdims=True)
+        total += float(np.vdot(local, local))
+    return total / (n * max(k - 1, 1))
+
+
+def discriminative_laplacian(
+    X: Array, indices: Indices, ridge: float, *, swapped_ridge: bool = False
+) -> Any:
+    r"""Return the sum of the local discriminative matrices of all neighbourhoods.
+
+    A neighbourhood with centred samples :math:`Y_i` adds :math:`J(\lambda I + Y_i Y_i')^{-1}J` to
+    its rows and columns, with J the centring matrix. The sum is positive semidefinite, and constant
+    vectors are in its null space.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The data.
+    indices : array of int of shape (n_samples, k)
+        The neighbourhood of each sample, itself included.
+    ridge : float
+        The number lambda, positive.
+    swapped_ridge : bool, default=False
+        Whether to use :math:`J - \lambda Y_i(I + \lambda Y_i'Y_i)^{-1}Y_i'` instead, which is the
+        above for 1/lambda in place of lambda, divided by lambda.
+
+    Returns
+    -------
+    sparse array of shape (n_samples, n_samples)
+        The symmetric sum.
+    """
+    n, k = indices.shape
+    J = np.eye(k) - 1.0 / k
+    blocks = np.empty((n, k, k))
+    for rows in row_batches(n, 16 * k * X.shape[1]):
+        local = X[indices[rows]]
+        local = local - local.mean(axis=1, keepdims=True)
+        gram = local @ local.transpose(0, 2, 1)
+        shift = 1.0 / ridge if swapped_ridge else ridge
+        blocks[rows] = J @ np.linalg.inv(gram + shift * np.eye(k)) @ J
+    if swapped_ridge:
+        blocks /= ridge
+    left = np.repeat(indices, k, axis=1).ravel()
+    right = np.tile(indices, (1, k)).ravel()
+    return symmetric(sparse.coo_array((blocks.ravel(), (left, right)), shape=(n, n)).tocsr())

@@ -1,0 +1,243 @@
+"""NLGMS: a smooth, feature-sparse projection of data cleaned by self-representation."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from bsufs._typing import Array
+from bsufs.graphs import adaptive_neighbours, directed_affinity, in_safe_units, laplacian, symmetric
+from bsufs.scatter import make_scatter
+from bsufs.selectors._base import Scored, ScoringSelector
+from bsufs.solvers.components import start_frame
+from bsufs.solvers.self_representation import (
+    SmoothnessOperator,
+    bytes_needed,
+    self_representation,
+)
+from bsufs.stiefel import polar_factor
+
+_N_RANDOM_STARTS = 10
+
+
+class NLGMS(ScoringSelector):
+    r"""Graph embedding with self-representation and a feature-sparse projection.
+
+    With the features in the rows of X, each scaled to [0, 1], learns a graph S with Laplacian L, a
+    self-representation Z with error E, and a projection W with k non-zero rows:
+
+    .. math:: \min_{W'W = I,\, \|W\|_{2,0} = k} 2 \operatorname{tr}(W'(X-E) L (X-E)'W)
+              + \alpha \|S\|_F^2 + \lambda_1 \|Z\|_* + \lambda_2 \|E\|_F^2
+              \quad \text{with } X = XZ + E.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or "auto", default="auto"
+        How many features to keep, the number k: a number, a share of all, or "auto", half of them.
+    n_components : int or "auto", default="auto"
+        Number of columns m of W, at most k: a number, or "auto", the number of principal components
+        above the noise edge (parallel analysis), below k where possible.
+    n_neighbors : int, default=5
+        Neighbours of each sample; reduced to n_samples - 2 if there are fewer.
+    lambda_nuclear : float, default=100.0
+        Weight of the nuclear norm of Z, the paper's lambda_1.
+    lambda_error : float, default=100.0
+        Weight of the error, the paper's lambda_2.
+    mu : float, default=1e-6
+        First weight of the augmented Lagrangian.
+    mu_growth : float, default=1.1
+        What it is multiplied by in each iteration.
+    init : {"pca", "random"}, default="pca"
+        Where W starts: the leading principal components, or the best of ten random frames.
+    compat : {"publication", "reference"}, default="publication"
+        Whether to do what the publication means or what the public code does, see Notes.
+    max_iter : int, default=30
+        Iterations at most.
+    tol : float, default=1e-3
+        Stop when the objective changes by less.
+    max_memory : float, default=2.0
+        The most memory to take, in units of 1e9 bytes; if the method needs more, it says so before
+        it starts.
+    random_state : int, RandomState instance or None, default=None
+        Seed for ``init="random"``; nothing else is random.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        Diagonal of A W (W'AW)^+ W'A with A = rho I - (X - E) L (X - E)': larger is better.
+    ranking_ : array of int of shape (n_features,)
+        1 for the best feature.
+    support_ : array of bool of shape (n_features,)
+        The selected features.
+    selected_features_ : array of shape (n_features_to_select,)
+        Names, or column numbers where there are no names, best first.
+    components_ : array of shape (n_components, n_features)
+        The orthonormal W, transposed; it applies to columns scaled to [0, 1].
+    n_components_ : int
+        Its number of columns.
+    objective_history_ : array
+        The objective after each iteration.
+    n_iter_ : int
+        Iterations done.
+    stopping_reason_ : str
+        "converged" or "max_iter".
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, if all are strings.
+
+    Notes
+    -----
+    Z, its copy and their multiplier are dense matrices with one row and one column for each sample:
+    the method needs about 8 * (10 n^2 + 6 n d) bytes for n samples and d features, which with the
+    default `max_memory` allows some 4900 samples. Pass a sample of the rows if there are more.
+
+    The public code computes the distances of the projected samples and then sorts those of the
+    data, so that its graph never changes; it starts from random frames; and with more features than
+    samples its projection may leave the span of the samples, where it is arbitrary. Here the graph
+    is that of the projected samples, the start is the same for the same data, and the projection
+    stays in the span. ``compat="reference"`` keeps the first graph and does not restrict the
+    projection; use it with ``init="random"`` for the rest.
+
+    References
+    ----------
+    NLGMS (2024). Knowledge-Based Systems. Public code: https://github.com/hrbai/NLGMS.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from bsufs.selectors.nlgms import NLGMS
+    >>> X = load_wine().data
+    >>> selector = NLGMS(4).fit(X)
+    >>> selector.transform(X).shape
+    (178, 4)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_features_to_select": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="right"),
+            StrOptions({"auto"}),
+        ],
+        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "lambda_nuclear": [Interval(Real, 0, None, closed="left")],
+        "lambda_error": [Interval(Real, 0, None, closed="left")],
+        "mu": [Interval(Real, 0, None, closed="neither")],
+        "mu_growth": [Interval(Real, 1, None, closed="left")],
+        "init": [StrOptions({"pca", "random"})],
+        "compat": [StrOptions({"publication", "reference"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_memory": [Interval(Real, 0, None, closed="neither")],
+        "random_state": ["random_state"],
+    }
+
+    components_: Array
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | str = "auto",
+        *,
+        n_components: int | str = "auto",
+        n_neighbors: int = 5,
+        lambda_nuclear: float = 100.0,
+        lambda_error: float = 100.0,
+        mu: float = 1e-6,
+        mu_growth: float = 1.1,
+        init: str = "pca",
+        compat: str = "publication",
+        max_iter: int = 30,
+        tol: float = 1e-3,
+        max_memory: float = 2.0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.lambda_nuclear = lambda_nuclear
+        self.lambda_error = lambda_error
+        self.mu = mu
+        self.mu_growth = mu_growth
+        self.init = init
+        self.compat = compat
+        self.max_iter = max_iter
+        self.tol = tol
+        self.max_memory = max_memory
+        self.random_state = random_state
+
+    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
+        self._refuse_too_much_memory(*X.shape)
+        scored = super()._fit(X, sample_weight)
+        self.components_ = self.components_[:, scored.position]
+        return scored
+
+    def _refuse_too_much_memory(self, n: int, d: int) -> None:
+        needed = bytes_needed(n, d) / 1e9
+        if needed > self.max_memory:
+            raise ValueError(
+                f"NLGMS keeps dense n_samples x n_samples matrices and would need about "
+                f"{needed:.1f} GB for {n} samples and {d} features, more than max_memory = "
+                f"{self.max_memory:g} GB. Pass fewer rows, or raise max_memory if there is room."
+            )
+
+    def _score(self, X: Any) -> Array:
+        X = _scaled_to_unit_interval(in_safe_units(X))
+        d = X.shape[1]
+        nobody = np.zeros(d, dtype=bool)
+        k = self._n_to_select(max(1, round(0.5 * d)), nobody, nobody)
+        result = self_representation(
+            X,
+            self._first_frame(X, k),
+            k,
+            n_neighbors=self.n_neighbors,
+            lambda_nuclear=self.lambda_nuclear,
+            lambda_error=self.lambda_error,
+            mu=self.mu,
+            mu_growth=self.mu_growth,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            literal=self.compat == "reference",
+        )
+        self.components_ = result.W.T
+        self.n_components_ = result.W.shape[1]
+        self.objective_history_ = result.objective_history
+        self.n_iter_ = result.n_iter
+        self.stopping_reason_ = result.stopping_reason
+        return result.scores
+
+    def _first_frame(self, X: Array, k: int) -> Array:
+        scatter = make_scatter(X)
+        if isinstance(self.n_components, str):
+            found = start_frame(scatter, "auto")[0].size if scatter.diagonal().any() else 1
+            m = int(np.clip(found, 1, max(min(k - 1, scatter.max_rank), 1)))
+        else:
+            m = self.n_components
+            limit = k if self.compat == "reference" else min(k, scatter.max_rank)
+            if m > limit:
+                raise ValueError(
+                    f"n_components must be at most the number of features to select and below the "
+                    f"number of samples, {limit}, got {m}. Ask for fewer, or for 'auto'."
+                )
+        if self.init == "pca":
+            return scatter.leading_eigenvectors(m)[1]
+        rng = check_random_state(self.random_state)
+        indices, weights, _ = adaptive_neighbours(X, self.n_neighbors)
+        L = laplacian(symmetric(directed_affinity(indices, weights)))
+        A = SmoothnessOperator(X, L)
+        frames = (
+            polar_factor(rng.standard_normal((X.shape[1], m))) for _ in range(_N_RANDOM_STARTS)
+        )
+        return max(frames, key=lambda W: float(np.vdot(W, A @ W)))
+
+
+def _scaled_to_unit_interval(X: Array) -> Array:
+    """Return columns from 0 to 1; constant columns become zero."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    spread = np.where(high > low, high - low, 1.0)
+    scaled: Array = (X - low) / spread
+    return scaled

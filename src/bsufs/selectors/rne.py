@@ -1,0 +1,258 @@
+"""RNE: features in which samples are rebuilt from their neighbours."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from bsufs._typing import Array, Indices
+from bsufs.graphs import directed_affinity, in_safe_units, nearest_samples, reconstruction_weights
+from bsufs.selectors._base import Scored, ScoringSelector
+from bsufs.selectors._columns import canonical_order
+from bsufs.solvers.neighbourhood_embedding import (
+    ElementwiseSplit,
+    make_split,
+    neighbourhood_embedding,
+)
+
+# "auto" takes no more columns than this: time grows with their number.
+_MOST_AUTO_COMPONENTS = 50
+
+
+class RNE(ScoringSelector):
+    r"""Robust neighbourhood embedding.
+
+    Each sample is rebuilt from its neighbours with weights R that sum to one, as in locally linear
+    embedding. A non-negative, nearly orthonormal H, which picks features, is to keep these
+    relations:
+
+    .. math:: \min_{H \ge 0} \|(I - R) X H\|_1 + \frac{\alpha}{4} \|H'H - I\|_F^2.
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or "auto", default="auto"
+        How many features to keep: a number, a share of all, or "auto", half of them.
+    n_components : int or "auto", default="auto"
+        Number of columns m of H; "auto" is the number of features to select, at most 50.
+    n_neighbors : int, default=5
+        Neighbours of each sample; reduced to n_samples - 1 if there are fewer.
+    alpha : float, default=1e3
+        Weight of the orthogonality.
+    mu : float, default=10.0
+        First weight of the augmented Lagrangian.
+    mu_growth : float, default=1.1
+        What it is multiplied by after each outer iteration.
+    ridge : float, default=1e-3
+        Multiple of its trace that is added to the diagonal of each local Gram matrix.
+    normalize_samples : bool, default=True
+        Whether to scale each sample to unit length first.
+    init : {"sine", "random"} or array of shape (n_features, n_components), default="sine"
+        Where H starts: the numbers :math:`0.5 + 0.5 \sin(im + j)`, uniform random numbers, or
+        non-negative numbers in the order of the columns of X.
+    compat : {"publication", "reference"}, default="publication"
+        Whether to do what the publication means or what the reference code does, see Notes.
+    max_iter : int, default=50
+        Outer iterations at most; with ``compat="reference"`` all of them are done.
+    max_inner_iter : int, default=30
+        Multiplicative steps in each outer iteration.
+    tol : float, default=1e-4
+        Stop when H changes, and the constraint of the augmented Lagrangian is violated, relatively
+        by less.
+    random_state : int, RandomState instance or None, default=None
+        Seed for ``init="random"``; nothing else is random.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        Squared row norms of H: larger is better.
+    ranking_ : array of int of shape (n_features,)
+        1 for the best feature.
+    support_ : array of bool of shape (n_features,)
+        The selected features.
+    selected_features_ : array of shape (n_features_to_select,)
+        Names, or column numbers where there are no names, best first.
+    components_ : array of shape (n_components, n_features)
+        The non-negative H, transposed.
+    n_components_ : int
+        Its number of columns.
+    objective_ : float
+        The objective at the end.
+    n_iter_ : int
+        Outer iterations done.
+    stopping_reason_ : str
+        "converged" or "max_iter".
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, if all are strings.
+
+    Notes
+    -----
+    The reference code uses (I - R')X, which compares no sample with its own reconstruction; it adds
+    the ridge only if there are more neighbours than features, so that copies of a sample make the
+    weights arbitrary; and it starts at random. Here it is (I - R)X, always with the ridge, and the
+    default start is the same for the same data.
+
+    With ``compat="reference"`` the numbers i of the start "sine" are those of the columns of X,
+    from 1; otherwise columns are numbered by content, so that their order does not matter. The
+    parameters k, m and row_normalise of the reference runs are `n_neighbors`, `n_components` and
+    `normalize_samples`. Drop repeated samples first for the reference code to be well defined.
+
+    For n_features > 3 n_samples, and above 8000 features, the multiplicative steps use another
+    split of the quadratic term than the reference code, one that needs no square matrix of the size
+    of the features; ``compat="reference"`` always needs two such matrices.
+
+    References
+    ----------
+    Liu, Y., Ye, D., Li, W., Wang, H., Gao, Y. (2020). Robust neighborhood embedding for
+    unsupervised feature selection. Knowledge-Based Systems 193.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from bsufs.selectors.rne import RNE
+    >>> X = load_wine().data
+    >>> selector = RNE(4).fit(X)
+    >>> selector.transform(X).shape
+    (178, 4)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_features_to_select": [
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="right"),
+            StrOptions({"auto"}),
+        ],
+        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "mu": [Interval(Real, 0, None, closed="neither")],
+        "mu_growth": [Interval(Real, 1, None, closed="left")],
+        "ridge": [Interval(Real, 0, None, closed="neither")],
+        "normalize_samples": ["boolean"],
+        "init": [StrOptions({"sine", "random"}), "array-like"],
+        "compat": [StrOptions({"publication", "reference"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "max_inner_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    components_: Array
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | str = "auto",
+        *,
+        n_components: int | str = "auto",
+        n_neighbors: int = 5,
+        alpha: float = 1e3,
+        mu: float = 10.0,
+        mu_growth: float = 1.1,
+        ridge: float = 1e-3,
+        normalize_samples: bool = True,
+        init: Any = "sine",
+        compat: str = "publication",
+        max_iter: int = 50,
+        max_inner_iter: int = 30,
+        tol: float = 1e-4,
+        random_state: Any = None,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.n_components = n_components
+        self.n_neighbors = n_neighbors
+        self.alpha = alpha
+        self.mu = mu
+        self.mu_growth = mu_growth
+        self.ridge = ridge
+        self.normalize_samples = normalize_samples
+        self.init = init
+        self.compat = compat
+        self.max_iter = max_iter
+        self.max_inner_iter = max_inner_iter
+        self.tol = tol
+        self.random_state = random_state
+
+    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
+        self._start = self._first_embedding(canonical_order(X))
+        scored = super()._fit(X, sample_weight)
+        self.components_ = self.components_[:, scored.position]
+        return scored
+
+    def _score(self, X: Any) -> Array:
+        as_reference = self.compat == "reference"
+        X = in_safe_units(X)
+        if self.normalize_samples:
+            lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
+            X = X / np.where(lengths > 0, lengths, 1.0)[:, None]
+        A = self._reconstruction_errors(X)
+        result = neighbourhood_embedding(
+            A,
+            self._start,
+            alpha=self.alpha,
+            mu=self.mu,
+            mu_growth=self.mu_growth,
+            max_iter=self.max_iter,
+            max_inner_iter=self.max_inner_iter,
+            tol=None if as_reference else self.tol,
+            split=ElementwiseSplit(A) if as_reference else make_split(A),
+        )
+        self.components_ = result.H.T
+        self.n_components_ = result.H.shape[1]
+        self.objective_ = result.objective
+        self.n_iter_ = result.n_iter
+        self.stopping_reason_ = result.stopping_reason
+        return np.asarray(np.einsum("ij,ij->i", result.H, result.H))
+
+    def _reconstruction_errors(self, X: Array) -> Array:
+        """Return what is left of each sample after its neighbours have rebuilt it."""
+        n, d = X.shape
+        k = min(self.n_neighbors, n - 1)
+        neighbours = nearest_samples(X, k + 1)
+        if self.compat != "reference":
+            indices = neighbours.others().indices
+            R = directed_affinity(indices, reconstruction_weights(X, indices, self.ridge))
+            return np.asarray(X - R @ X)
+        indices = neighbours.after_first().indices
+        ridge = self.ridge if k > d else 0.0
+        try:
+            R = directed_affinity(indices, reconstruction_weights(X, indices, ridge))
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                "compat must be 'publication' for these data, got 'reference', whose local systems "
+                "are singular here. Repeated samples cause that: drop them, or use 'publication'."
+            ) from error
+        return np.asarray(X - R.T @ X)
+
+    def _first_embedding(self, order: Indices) -> Array:
+        """Return where H starts, for columns in the given order."""
+        d = order.size
+        m = self._n_columns(d)
+        if isinstance(self.init, str) and self.init == "random":
+            return np.asarray(check_random_state(self.random_state).uniform(size=(d, m)))
+        if isinstance(self.init, str):
+            rows = (order if self.compat == "reference" else np.arange(d)) + 1
+            return 0.5 + 0.5 * np.sin(np.add.outer(rows * m, np.arange(1, m + 1)))
+        H = np.array(self.init, dtype=np.float64)
+        if H.ndim != 2 or H.shape[0] != d or (m != H.shape[1] and self.n_components != "auto"):
+            raise ValueError(
+                f"init must be an array of shape (n_features, n_components) = ({d}, {m}), got "
+                f"shape {H.shape}."
+            )
+        if not (H >= 0).all():
+            raise ValueError(
+                "init must not be negative, got a smallest entry of "
+                f"{H.min():g}. Take its absolute values."
+            )
+        return H[order]
+
+    def _n_columns(self, d: int) -> int:
+        if not isinstance(self.n_components, str):
+            return self.n_components
+        nobody = np.zeros(d, dtype=bool)
+        selected = self._n_to_select(max(1, round(0.5 * d)), nobody, nobody)
+        return min(selected, _MOST_AUTO_COMPONENTS)

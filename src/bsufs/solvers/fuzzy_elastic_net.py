@@ -1,0 +1,287 @@
+"""PCA by regression with a fuzzy elastic net: a ridge and a row penalty that share one weight.
+
+min over W, frames Q and alpha in [0, 1] of
+
+    ||Xc - Xc W Q'||^2 + gamma (alpha^u sum_i ||w^i||^2 + s (1-alpha)^u sum_i (||w^i||^2+eps)^(p/2))
+
+by turns: Q is a polar factor, alpha has a closed form, and W solves a ridge problem whose weights
+majorise the row penalty. Each turn is an exact minimisation, so the objective cannot rise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import linalg
+
+from bsufs._typing import Array
+from bsufs.scatter import Scatter
+from bsufs.solvers.reweighted import EPS, QuadraticForm, row_weights
+from bsufs.stiefel import polar_factor
+
+
+@dataclass(frozen=True)
+class ElasticNetResult:
+    """What the alternation found.
+
+    Parameters
+    ----------
+    W : array of shape (d, m)
+        The regression coefficients.
+    Q : array of shape (d, m)
+        The frame.
+    alpha : float
+        Weight of the ridge.
+    objective_history : array of shape (n_iter,)
+        The objective after each iteration.
+    n_iter : int
+        Iterations done.
+    stopping_reason : str
+        "converged" or "max_iter".
+    """
+
+    W: Array
+    Q: Array
+    alpha: float
+    objective_history: Array
+    n_iter: int
+    stopping_reason: str
+
+
+@dataclass(frozen=True)
+class ElasticNet:
+    """The penalty gamma (alpha^u ||W||^2 + s (1-alpha)^u ||W||_{2,p}^p).
+
+    Parameters
+    ----------
+    gamma : float
+        Its weight.
+    u : float
+        Exponent of the shares of its two parts.
+    p : float
+        Exponent of the row penalty.
+    s : float
+        Weight of the row penalty against the ridge.
+    """
+
+    gamma: float
+    u: float
+    p: float
+    s: float
+
+    def parts(self, W: Array) -> tuple[float, float]:
+        """Return the two penalties of W without their weights.
+
+        Parameters
+        ----------
+        W : array of shape (d, m)
+            Any matrix.
+
+        Returns
+        -------
+        ridge, row : float
+            Sum of the squared row norms, and of their powers.
+        """
+        squares: Array = np.einsum("ij,ij->i", W, W)
+        return float(squares.sum()), float(((squares + EPS) ** (self.p / 2)).sum())
+
+    def value(self, alpha: float, ridge: float, row: float) -> float:
+        """Return the penalty.
+
+        Parameters
+        ----------
+        alpha : float
+            Share of the ridge.
+        ridge, row : float
+            What `parts` returns.
+
+        Returns
+        -------
+        float
+            The weighted sum.
+        """
+        return float(self.gamma * (alpha**self.u * ridge + self.s * (1.0 - alpha) ** self.u * row))
+
+    def stationary_share(self, ridge: float, row: float) -> float:
+        """Return the alpha at which the slope of the penalty vanishes.
+
+        It is a minimiser for u > 1; for u < 1 the penalty is concave in alpha and it is the
+        maximiser.
+
+        Parameters
+        ----------
+        ridge, row : float
+            What `parts` returns.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        if ridge <= 0.0:
+            return 0.0 if self.u < 1 else 1.0
+        with np.errstate(over="ignore", divide="ignore"):
+            odds = np.float64(self.s * row / ridge) ** (1.0 / (1.0 - self.u))
+        return float(1.0 / (odds + 1.0))
+
+    def best_share(self, ridge: float, row: float) -> float:
+        """Return the alpha in [0, 1] that minimises the penalty.
+
+        Parameters
+        ----------
+        ridge, row : float
+            What `parts` returns.
+
+        Returns
+        -------
+        float
+            An end of the interval for u <= 1, where the penalty is concave in alpha; the sparse one
+            in a tie.
+        """
+        if self.u > 1.0:
+            return self.stationary_share(ridge, row)
+        return 1.0 if ridge < self.s * row else 0.0
+
+    def weights(self, W: Array, alpha: float) -> Array:
+        """Return the weights of ||w^i||^2 in the ridge problem that majorises the penalty.
+
+        Parameters
+        ----------
+        W : array of shape (d, m)
+            The current coefficients.
+        alpha : float
+            Share of the ridge.
+
+        Returns
+        -------
+        array of shape (d,)
+            Positive numbers.
+        """
+        slope = row_weights(np.einsum("ij,ij->i", W, W), self.p)
+        weights: Array = self.gamma * (alpha**self.u + self.s * (1.0 - alpha) ** self.u * slope)
+        return weights
+
+
+class RidgeStep(Protocol):
+    """Solve for W given the weights of its rows and the frame."""
+
+    def __call__(self, weights: Array, Q: Array) -> Array:
+        """Return the coefficients."""
+
+
+def exact_ridge_step(scatter: Scatter, form: QuadraticForm) -> RidgeStep:
+    """Return the step W = (S + diag(weights))^(-1) S Q.
+
+    Parameters
+    ----------
+    scatter : Scatter
+        The operator S.
+    form : QuadraticForm
+        The same matrix, to solve with.
+
+    Returns
+    -------
+    callable
+        Takes the weights and Q.
+    """
+
+    def step(weights: Array, Q: Array) -> Array:
+        return form.inverse(weights)(scatter @ Q)
+
+    return step
+
+
+def reference_ridge_step(X: Array, Xc: Array, S: Array | None) -> RidgeStep:
+    """Return the step of the public implementation, with its ridge and its uncentred factors.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The data as they came.
+    Xc : array of shape (n, d)
+        The centred data.
+    S : array of shape (d, d) or None
+        The scatter matrix, for n > d; None takes the other branch.
+
+    Returns
+    -------
+    callable
+        Takes the weights and Q.
+    """
+    if S is not None:
+
+        def tall(weights: Array, Q: Array) -> Array:
+            solution: Array = linalg.solve(
+                S + np.diag(weights + 0.001), S @ Q, assume_a="pos", check_finite=False
+            )
+            return solution
+
+        return tall
+
+    def wide(weights: Array, Q: Array) -> Array:
+        shrunk = (X / (weights + 0.01)).T
+        inner = Xc @ shrunk
+        inner[np.diag_indices_from(inner)] += 1.0
+        solution: Array = shrunk @ linalg.solve(inner, Xc @ Q, check_finite=False)
+        return solution
+
+    return wide
+
+
+def fuzzy_elastic_net(
+    scatter: Scatter,
+    W: Array,
+    net: ElasticNet,
+    ridge_step: RidgeStep,
+    *,
+    share: Callable[[float, float], float],
+    stale_penalty: bool = False,
+    max_iter: int = 100,
+    tol: float = 1e-5,
+) -> ElasticNetResult:
+    """Alternate between frame, share and coefficients.
+
+    Parameters
+    ----------
+    scatter : Scatter
+        The operator S.
+    W : array of shape (d, m)
+        The first coefficients.
+    net : ElasticNet
+        The penalty.
+    ridge_step : callable
+        Gives W from the weights of its rows and Q.
+    share : callable
+        Gives alpha from the two parts of the penalty.
+    stale_penalty : bool, default=False
+        Whether the value takes the penalty of the coefficients before the last step, as the public
+        implementation does.
+    max_iter : int, default=100
+        Iterations at most.
+    tol : float, default=1e-5
+        Stop when the value changes by less, in absolute terms.
+
+    Returns
+    -------
+    ElasticNetResult
+        The iterates and how they were reached.
+    """
+    trace = scatter.trace()
+    history: list[float] = []
+    reason = "max_iter"
+    image = scatter @ W
+    for _ in range(max_iter):
+        Q = polar_factor(image)
+        before = net.parts(W)
+        alpha = share(*before)
+        W = ridge_step(net.weights(W, alpha), Q)
+        image = scatter @ W
+        loss = trace - 2.0 * float(np.vdot(image, Q)) + float(np.vdot(W, image))
+        history.append(loss + net.value(alpha, *(before if stale_penalty else net.parts(W))))
+        if len(history) > 1 and abs(history[-1] - history[-2]) < tol:
+            reason = "converged"
+            break
+    return ElasticNetResult(W, Q, alpha, np.array(history), len(history), reason)

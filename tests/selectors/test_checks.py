@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from bsufs.selectors import MaxVariance, check_selector
+
+
+class FirstColumns(MaxVariance):
+    """Breaks the promise that the order of the columns does not matter."""
+
+    def _fit(self, X, sample_weight):
+        scored = super()._fit(X, sample_weight)
+        object.__setattr__(scored, "scores", -np.arange(X.shape[1], dtype=float))
+        return scored
+
+
+class Infinite(MaxVariance):
+    """Breaks the promise of finite scores."""
+
+    def _score(self, X):
+        return np.full(X.shape[1], np.inf)
+
+
+class Overwriting(MaxVariance):
+    """Breaks the promise to leave X alone."""
+
+    def fit(self, X, y=None):
+        super().fit(X)
+        if isinstance(X, np.ndarray) and X.shape == (40, 12):
+            X[0, 0] += 1.0
+        return self
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (FirstColumns, "FirstColumns: the same columns in another order"),
+        (Infinite, "Infinite: scores_ must be finite"),
+        (Overwriting, "Overwriting: fit must not change X"),
+    ],
+)
+def test_a_broken_promise_is_named(broken, message):
+    with pytest.raises(AssertionError, match=message):
+        check_selector(broken())
+
+
+def test_a_failure_of_scikit_learn_is_named():
+    class Forgetful(MaxVariance):
+        def fit(self, X, y=None):
+            return self
+
+    with pytest.raises(AssertionError, match=r"Forgetful: check_.* of scikit-learn fails"):
+        check_selector(Forgetful())

@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from scipy import linalg
+
+from bsufs.scatter import make_scatter
+from bsufs.selectors import ColumnSubset
+from bsufs.solvers.column_subset import greedy_columns
+
+
+def naive_greedy(X):
+    E = X - X.mean(axis=0)
+    total = (E**2).sum(axis=0)
+    picked = []
+    while True:
+        lengths = (E**2).sum(axis=0)
+        free = lengths > 1e-12 * total
+        if not free.any() or len(picked) >= min(X.shape[0] - 1, X.shape[1]):
+            return picked
+        gain = np.where(free, ((E.T @ E) ** 2).sum(axis=0) / np.where(free, lengths, 1), 0)
+        best = int(np.argmax(gain))
+        picked.append(best)
+        e = E[:, best] / np.linalg.norm(E[:, best])
+        for _ in range(2):
+            E = E - np.outer(e, e @ E)
+
+
+@pytest.mark.parametrize("shape", [(50, 12), (12, 50), (30, 30), (8, 8)])
+@pytest.mark.parametrize("seed", range(4))
+def test_greedy_picks_are_those_of_the_naive_rule(shape, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal(shape) @ np.diag(np.linspace(3, 0.5, shape[1]))
+    picked = greedy_columns(make_scatter(X)).picked.tolist()
+    expected = naive_greedy(X)
+    # The last pick of a full-rank wide matrix is a choice between equals: every column left fills
+    # the same one dimension.
+    assert picked[:-1] == expected[:-1]
+    assert len(picked) == len(expected)
+
+
+@pytest.mark.parametrize("shape", [(60, 20), (21, 40)])
+def test_greedy_picks_stay_right_when_the_residual_is_tiny(shape):
+    # Ten strong directions, ten that are 1e-4 of them: the recursion alone would lose them.
+    rng = np.random.default_rng(0)
+    n, d = shape
+    strong = rng.standard_normal((n, 10)) @ rng.standard_normal((10, d))
+    X = strong + 1e-4 * rng.standard_normal((n, 20))[:, :10] @ rng.standard_normal((10, d))
+    picked = greedy_columns(make_scatter(X)).picked.tolist()
+    assert picked[:16] == naive_greedy(X)[:16]
+
+
+def test_explained_variance_is_that_of_regression():
+    X = np.random.default_rng(0).standard_normal((40, 9)) @ np.diag(np.arange(1, 10))
+    Xc = X - X.mean(axis=0)
+    for method in ("greedy", "pivoted-qr"):
+        selector = ColumnSubset(4, method=method).fit(X)
+        best = np.argsort(selector.ranking_)
+        for k in (1, 4, 9):
+            A = Xc[:, best[:k]]
+            residual = Xc - A @ np.linalg.lstsq(A, Xc, rcond=None)[0]
+            share = 1 - (residual**2).sum() / (Xc**2).sum()
+            assert selector.explained_variance_path_[k - 1] == pytest.approx(share, abs=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(50, 12), (12, 50)])
+def test_pivots_are_those_of_scipy(shape):
+    X = np.random.default_rng(0).standard_normal(shape)
+    selector = ColumnSubset(5, method="pivoted-qr").fit(X)
+    _, pivots = linalg.qr(X - X.mean(axis=0), mode="r", pivoting=True)
+    rank = min(shape[0] - 1, shape[1])
+    assert np.argsort(selector.ranking_)[:rank].tolist() == pivots[:rank].tolist()
+
+
+@pytest.mark.parametrize("method", ["greedy", "pivoted-qr"])
+def test_dependent_columns_rank_last_by_variance(method):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 3))
+    X = np.column_stack([X, 0.1 * (X @ rng.standard_normal((3, 4))), np.ones(30)])
+    selector = ColumnSubset(3, method=method).fit(X)
+    assert np.count_nonzero(selector.scores_) == 3
+    assert selector.explained_variance_path_[-1] == pytest.approx(1.0)
+    rest = np.argsort(selector.ranking_)[3:]
+    assert (np.diff(X[:, rest].var(axis=0)) <= 0).all()
+
+
+@pytest.mark.parametrize("method", ["greedy", "pivoted-qr"])
+def test_single_column_constant_data_and_large_units(method):
+    X = np.random.default_rng(0).standard_normal((20, 5))
+    assert ColumnSubset(1, method=method).fit(X[:, :1]).support_.tolist() == [True]
+    assert not ColumnSubset(2, method=method).fit(np.ones((5, 3))).scores_.any()
+    assert np.array_equal(
+        ColumnSubset(2, method=method).fit(1e200 * X).ranking_,
+        ColumnSubset(2, method=method).fit(X).ranking_,
+    )

@@ -1,0 +1,151 @@
+"""RNE: its steps, the reference runs, and the contract of a selector."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from bsufs.selectors.rne import RNE
+from bsufs.solvers.neighbourhood_embedding import (
+    ElementwiseSplit,
+    FactorSplit,
+    h_step,
+    make_split,
+    neighbourhood_embedding,
+    soft_threshold,
+)
+from tests.golden import assert_agrees, golden_cases, golden_data
+
+
+@parametrize_with_checks([RNE()])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(("dataset", "run"), golden_cases("RNE"))
+@pytest.mark.parametrize("start", ["sine", "array"])
+def test_reference_runs(dataset, run, start):
+    X, _ = golden_data(dataset)
+    parameters = run["params"]
+    m = parameters["m"]
+    init = "sine"
+    if start == "array":
+        rows, columns = np.ogrid[1 : X.shape[1] + 1, 1 : m + 1]
+        init = 0.5 + 0.5 * np.sin(rows * m + columns)
+    selector = RNE(
+        n_neighbors=parameters["k"],
+        n_components=m,
+        normalize_samples=bool(parameters["row_normalise"]),
+        init=init,
+        compat="reference",
+    ).fit(X)
+    assert_agrees(selector.scores_, run)
+    assert selector.objective_ == pytest.approx(run["objective_final"], rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(30, 12), (10, 40)])
+def test_splits_are_non_negative_parts_of_the_gram_matrix(shape):
+    rng = np.random.default_rng(0)
+    A, H = rng.standard_normal(shape), rng.random((shape[1], 3))
+    for split in (ElementwiseSplit(A), FactorSplit(A)):
+        positive, negative = split.parts(H)
+        assert positive.min() >= 0
+        assert negative.min() >= 0
+        np.testing.assert_allclose(positive - negative, A.T @ A @ H)
+    assert isinstance(make_split(A), FactorSplit if shape[1] > 30 else ElementwiseSplit)
+
+
+@pytest.mark.parametrize("shape", [(30, 12), (10, 40)])
+@pytest.mark.parametrize("alpha", [1.0, 1e3])
+@pytest.mark.parametrize("kind", [ElementwiseSplit, FactorSplit])
+def test_a_multiplicative_step_lowers_the_augmented_lagrangian(shape, alpha, kind):
+    rng = np.random.default_rng(1)
+    n, d = shape
+    A, H = rng.standard_normal(shape), rng.random((d, 4))
+    M, Y, mu = 0.3 * A @ H, 0.1 * rng.standard_normal((n, 4)), 10.0
+
+    def value(H):
+        gap, gram = M - A @ H, H.T @ H - np.eye(4)
+        return np.vdot(Y, gap) + mu / 2 * np.vdot(gap, gap) + alpha / 4 * np.vdot(gram, gram)
+
+    split = kind(A)
+    for _ in range(100):
+        H = H / np.linalg.norm(H, axis=0)
+        before = value(H)
+        H = h_step(H, split, A.T @ M, A.T @ Y, alpha=alpha, mu=mu, n_steps=1)
+        assert value(H) <= before
+        assert H.min() >= 0
+
+
+def test_soft_threshold_minimises():
+    N = np.linspace(-3, 3, 13)
+    M = soft_threshold(N, 0.5)
+    # The subgradient of |M| is the sign, or anything from -1 to 1 at zero.
+    slope = (N - M) / 0.5
+    np.testing.assert_allclose(slope[M != 0], np.sign(M[M != 0]))
+    assert np.abs(slope).max() <= 1 + 1e-12
+
+
+def test_iteration_stops_when_nothing_moves():
+    rng = np.random.default_rng(2)
+    result = neighbourhood_embedding(
+        0.01 * rng.standard_normal((20, 6)),
+        rng.random((6, 2)),
+        alpha=10.0,
+        mu=10.0,
+        mu_growth=1.5,
+        max_iter=500,
+        max_inner_iter=30,
+        tol=1e-3,
+    )
+    assert result.stopping_reason == "converged"
+    assert result.residual_history[-1] < 1e-3
+    np.testing.assert_allclose(result.H.T @ result.H, np.eye(2), atol=0.05)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_features_rebuilt_by_neighbours_score_above_noise(seed):
+    rng = np.random.default_rng(seed)
+    t = rng.uniform(0, 6, size=150)
+    smooth = np.column_stack([np.cos(t), np.sin(t), np.cos(2 * t)])
+    X = np.hstack([rng.standard_normal((150, 5)), np.sqrt(2) * smooth])
+    scores = RNE(3, normalize_samples=False).fit(X).scores_
+    assert scores[5:].mean() > 2 * scores[:5].mean()
+
+
+def test_random_start_is_governed_by_the_seed():
+    X = np.random.default_rng(4).standard_normal((30, 8))
+    first, again, other = (
+        RNE(4, init="random", random_state=seed, max_iter=3).fit(X).scores_ for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_repeated_samples_are_no_obstacle_by_default():
+    X = np.tile(np.random.default_rng(5).standard_normal((10, 12)), (3, 1))
+    assert np.isfinite(RNE(3).fit(X).scores_).all()
+    # Two copies and one other neighbour: a local system with rows of zeros.
+    with pytest.raises(ValueError, match="Repeated samples cause that"):
+        RNE(3, n_neighbors=3, compat="reference").fit(X)
+
+
+def test_more_neighbours_than_features_as_the_reference_does_it():
+    X = np.random.default_rng(6).standard_normal((20, 3))
+    assert np.isfinite(RNE(2, compat="reference").fit(X).scores_).all()
+
+
+def test_wrong_start_is_explained():
+    X = np.random.default_rng(7).standard_normal((10, 4))
+    with pytest.raises(ValueError, match=r"init must be an array of shape .* = \(4, 2\)"):
+        RNE(n_components=2, init=np.ones((4, 3))).fit(X)
+    with pytest.raises(ValueError, match="init must not be negative"):
+        RNE(init=-np.ones((4, 3))).fit(X)
+
+
+@pytest.mark.parametrize("unit", [1e160, 1e300, 1e-160, 1e-300])
+def test_very_large_and_very_small_data(unit):
+    X = np.random.default_rng(8).standard_normal((40, 6)) * np.arange(1, 7)
+    expected = RNE(3).fit(X).selected_features_
+    np.testing.assert_array_equal(RNE(3).fit(unit * X).selected_features_, expected)

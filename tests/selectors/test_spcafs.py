@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+from scipy import linalg, sparse
+
+from bsufs.selectors import SPCAFS
+from tests.golden import assert_agrees, golden_cases, golden_data
+
+
+@pytest.mark.parametrize(("dataset", "run"), golden_cases("SPCAFS"))
+def test_agrees_with_the_reference_runs(dataset, run):
+    X, _ = golden_data(dataset)
+    params = run["params"]
+    selector = SPCAFS(
+        50,
+        n_components=params["proj_dim"],
+        gamma=params["gamma"],
+        p=params["p"],
+        compat="reference",
+    ).fit(X)
+    assert_agrees(selector.scores_, run, tolerance=1e-4)
+    assert selector.n_iter_ == run["iterations"]
+    assert selector.objective_history_[-1] == pytest.approx(run["objective_final"], rel=1e-6)
+
+
+@pytest.mark.parametrize("p", [0.25, 0.5, 1.0])
+@pytest.mark.parametrize("shape", [(60, 15), (15, 60), (30, 300)])
+def test_no_iteration_increases_the_objective(shape, p):
+    X = np.random.default_rng(0).standard_normal(shape)
+    selector = SPCAFS(5, n_components=3, p=p, tol=0.0, max_iter=30).fit(X)
+    history = selector.objective_history_
+    assert (np.diff(history) <= 1e-11 * np.abs(history).max()).all()
+
+
+def test_a_vanishing_penalty_gives_the_principal_components():
+    X = np.random.default_rng(0).standard_normal((50, 8)) * np.arange(1, 9)
+    selector = SPCAFS(4, n_components=2, gamma=1e-9).fit(X)
+    Xc = X - X.mean(axis=0)
+    _, E = linalg.eigh(Xc.T @ Xc)
+    np.testing.assert_allclose(selector.scores_, (E[:, -2:] ** 2).sum(axis=1), atol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [(60, 15), (15, 40)])
+def test_sparse_data_give_the_result_of_dense_data(shape):
+    X = sparse.random_array(shape, density=0.4, rng=np.random.default_rng(0), format="csr")
+    dense = SPCAFS(5, n_components=3).fit(X.toarray())
+    np.testing.assert_allclose(SPCAFS(5, n_components=3).fit(X).scores_, dense.scores_, atol=1e-8)
+
+
+def test_the_unit_of_the_data_does_not_matter_by_default():
+    X = np.random.default_rng(0).standard_normal((40, 10)) * np.arange(1, 11)
+    for unit in (1e-3, 1e150):
+        np.testing.assert_allclose(
+            SPCAFS(3).fit(unit * X).scores_, SPCAFS(3).fit(X).scores_, atol=1e-6
+        )
+
+
+def test_more_components_than_the_data_can_have_are_refused():
+    with pytest.raises(
+        ValueError, match=r"n_components must be at most 4, .* got 5\. Ask for fewer"
+    ):
+        SPCAFS(2, n_components=5).fit(np.random.default_rng(0).standard_normal((5, 9)))
+
+
+def test_float32_single_column_and_constant_data():
+    X = np.random.default_rng(0).standard_normal((20, 6))
+    assert SPCAFS(2).fit(X.astype(np.float32)).support_.sum() == 2
+    assert SPCAFS(1).fit(X[:, :1]).support_.tolist() == [True]
+    assert np.isfinite(SPCAFS(2).fit(np.ones((5, 3))).scores_).all()
