@@ -16,7 +16,7 @@ class FirstColumns(MaxVariance):
 class Infinite(MaxVariance):
     """Breaks the promise of finite scores."""
 
-    def _score(self, X):
+    def _score(self, X, order):
         return np.full(X.shape[1], np.inf)
 
 

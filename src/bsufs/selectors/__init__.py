@@ -12,8 +12,11 @@ from bsufs.selectors.fspca import FSPCA
 from bsufs.selectors.laplacian_score import LaplacianScore
 from bsufs.selectors.max_variance import MaxVariance
 from bsufs.selectors.mcfs import MCFS
+from bsufs.selectors.nlgms import NLGMS
 from bsufs.selectors.pca_row_norms import PCARowNorms
 from bsufs.selectors.random_selector import RandomSelector
+from bsufs.selectors.rne import RNE
+from bsufs.selectors.sogfs import SOGFS
 from bsufs.selectors.spca_psd import SPCAPSD
 from bsufs.selectors.spcafs import SPCAFS
 from bsufs.selectors.udfs import UDFS
@@ -23,6 +26,9 @@ __all__ = [
     "FENPCAFS",
     "FSPCA",
     "MCFS",
+    "NLGMS",
+    "RNE",
+    "SOGFS",
     "SPCAFS",
     "SPCAPSD",
     "UDFS",

@@ -5,17 +5,25 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._columns import canonical_order, column_variances, feature_mask
+
+# What `n_features_to_select` may be, for every selector.
+NUMBER_OF_FEATURES = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Real, 0, 1, closed="right"),
+    StrOptions({"auto"}),
+]
 
 
 @dataclass(frozen=True)
@@ -220,23 +228,42 @@ class ScoringSelector(BaseSelector):
     """Base class of the selectors that give each column a score and know no path.
 
     A subclass implements `_score`; it sees the columns in an order that depends on their contents
-    alone. With ``n_features_to_select="auto"`` half of the features are selected.
+    alone, and may set `components_` in that order. With ``n_features_to_select="auto"`` half of the
+    features are selected.
     """
 
+    components_: Array
+
     @abstractmethod
-    def _score(self, X: Any) -> Array:
-        """Return the scores of the columns of X, larger is better."""
+    def _score(self, X: Any, order: Indices) -> Array:
+        """Return the scores of the columns of X, larger is better.
+
+        They come in an order of their own; `order` tells which columns of the caller's they are.
+        """
 
     def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
         order = canonical_order(X)
         ordered = X[:, order]
         back = np.argsort(order)
+        scores = np.asarray(self._score(ordered, order), dtype=np.float64)[back]
+        if "components_" in vars(self):
+            self.components_ = self.components_[:, back]
         return Scored(
-            scores=np.asarray(self._score(ordered), dtype=np.float64)[back],
+            scores=scores,
             variances=column_variances(ordered)[back],
             position=back,
-            auto_n_features=lambda best_first: max(1, round(0.5 * best_first.size)),
+            auto_n_features=lambda best_first: _half(best_first.size),
         )
+
+    def _n_to_select(self, n_features: int) -> int:
+        """Return how many features will come out, for methods whose scores depend on it."""
+        nobody = np.zeros(n_features, dtype=bool)
+        asked = self._asked_number(nobody, nobody)
+        return _half(n_features) if asked is None else asked
+
+
+def _half(n_features: int) -> int:
+    return max(1, round(0.5 * n_features))
 
 
 def require_two_rows(n_rows: int) -> None:

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bsufs._typing import Array, Indices, Mask
 from bsufs.penalties import row_norms
 from bsufs.scatter import Scatter, make_scatter
-from bsufs.selectors._base import BaseSelector, Scored, require_two_rows
+from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored, require_two_rows
 from bsufs.selectors._columns import canonical_order, copies
 from bsufs.selectors._row_stream import RowStream
 from bsufs.selectors._scaled_model import ScaledModel
@@ -192,11 +192,7 @@ class BSUFS(BaseSelector):
     _accepts_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="right"),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.scatter import make_scatter, safe_unit_exponent
-from bsufs.selectors._base import ScoringSelector
+from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.solvers.column_subset import greedy_columns, pivoted_columns
 
 
@@ -78,11 +77,7 @@ class ColumnSubset(ScoringSelector):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
         "method": [StrOptions({"greedy", "pivoted-qr"})],
     }
 
@@ -92,7 +87,7 @@ class ColumnSubset(ScoringSelector):
         self.n_features_to_select = n_features_to_select
         self.method = method
 
-    def _score(self, X: Any) -> Array:
+    def _score(self, X: Any, order: Indices) -> Array:
         result = (
             greedy_columns(make_scatter(X))
             if self.method == "greedy"

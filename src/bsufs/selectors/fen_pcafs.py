@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.penalties import row_norms
 from bsufs.scatter import DenseScatter, FactoredScatter, Scatter, make_scatter
-from bsufs.selectors._base import ScoringSelector
+from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.solvers.fuzzy_elastic_net import (
     ElasticNet,
     exact_ridge_step,
@@ -126,11 +126,7 @@ class FENPCAFS(ScoringSelector):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="right"),
@@ -168,7 +164,7 @@ class FENPCAFS(ScoringSelector):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _score(self, X: Any) -> Array:
+    def _score(self, X: Any, order: Indices) -> Array:
         scatter = make_scatter(X)
         eigenvalues, W = principal_frame(scatter, self.n_components)
         m = eigenvalues.size

@@ -5,13 +5,12 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.penalties import row_norms
 from bsufs.scatter import make_scatter
-from bsufs.selectors._base import ScoringSelector
+from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.solvers.feature_sparse import feature_sparse_subspace
 from bsufs.solvers.principal import principal_frame
 
@@ -93,11 +92,7 @@ class FSPCA(ScoringSelector):
     _accepts_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="right"),
@@ -120,10 +115,9 @@ class FSPCA(ScoringSelector):
         self.solver = solver
         self.max_iter = max_iter
 
-    def _score(self, X: Any) -> Array:
+    def _score(self, X: Any, order: Indices) -> Array:
         d = X.shape[1]
-        none = np.zeros(d, dtype=bool)
-        k = self._n_to_select(max(1, round(0.5 * d)), none, none)
+        k = self._n_to_select(d)
         if isinstance(self.n_components, Integral) and int(self.n_components) > k:
             raise ValueError(
                 f"n_components must be at most n_features_to_select = {k}, or the components "

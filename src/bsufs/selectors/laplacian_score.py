@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.graphs import affinity, in_safe_units, nearest_samples
-from bsufs.selectors._base import ScoringSelector
+from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 
 
 class LaplacianScore(ScoringSelector):
@@ -78,11 +78,7 @@ class LaplacianScore(ScoringSelector):
     _accepts_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "weight": [StrOptions({"heat", "binary", "cosine"})],
     }
@@ -98,7 +94,7 @@ class LaplacianScore(ScoringSelector):
         self.n_neighbors = n_neighbors
         self.weight = weight
 
-    def _score(self, X: Any) -> Array:
+    def _score(self, X: Any, order: Indices) -> Array:
         X = in_safe_units(X)
         count = min(self.n_neighbors + 1, X.shape[0])
         neighbours = nearest_samples(X, count, with_mean_distance=self.weight == "heat")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array
-from bsufs.selectors._base import ScoringSelector
+from bsufs._typing import Array, Indices
+from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.selectors._columns import column_variances
 
 
@@ -62,16 +60,12 @@ class MaxVariance(ScoringSelector):
     _accepts_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
     }
 
     def __init__(self, n_features_to_select: int | float | str = "auto") -> None:
         self.n_features_to_select = n_features_to_select
 
-    def _score(self, X: Any) -> Array:
+    def _score(self, X: Any, order: Indices) -> Array:
         # Squares of very large entries overflow; such columns tie at the top.
         return np.minimum(column_variances(X), np.finfo(np.float64).max)

@@ -9,10 +9,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.graphs import affinity, in_safe_units, nearest_samples, spectral_responses
 from bsufs.scatter import make_scatter
-from bsufs.selectors._base import ScoringSelector
+from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.solvers.components import start_frame
 from bsufs.solvers.lars import Design, lars
 
@@ -107,11 +107,7 @@ class MCFS(ScoringSelector):
     _accepts_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "n_nonzero": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -136,7 +132,7 @@ class MCFS(ScoringSelector):
         self.ridge = ridge
         self.compat = compat
 
-    def _score(self, X: Any) -> Array:
+    def _score(self, X: Any, order: Indices) -> Array:
         n, d = X.shape
         n_nonzero = self._path_length(d)
         X = in_safe_units(X)
@@ -158,8 +154,7 @@ class MCFS(ScoringSelector):
 
     def _path_length(self, d: int) -> int:
         if isinstance(self.n_nonzero, str):
-            nobody = np.zeros(d, dtype=bool)
-            return self._n_to_select(max(1, round(0.5 * d)), nobody, nobody)
+            return self._n_to_select(d)
         if self.n_nonzero > d:
             raise ValueError(
                 f"n_nonzero must be at most the number of features, {d}, got {self.n_nonzero}. Ask "

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.graphs import adaptive_neighbours, directed_affinity, in_safe_units, laplacian, symmetric
 from bsufs.scatter import make_scatter
-from bsufs.selectors._base import Scored, ScoringSelector
+from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.solvers.components import start_frame
 from bsufs.solvers.self_representation import (
     SmoothnessOperator,
@@ -118,11 +118,7 @@ class NLGMS(ScoringSelector):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "lambda_nuclear": [Interval(Real, 0, None, closed="left")],
@@ -170,12 +166,6 @@ class NLGMS(ScoringSelector):
         self.max_memory = max_memory
         self.random_state = random_state
 
-    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
-        self._refuse_too_much_memory(*X.shape)
-        scored = super()._fit(X, sample_weight)
-        self.components_ = self.components_[:, scored.position]
-        return scored
-
     def _refuse_too_much_memory(self, n: int, d: int) -> None:
         needed = bytes_needed(n, d) / 1e9
         if needed > self.max_memory:
@@ -185,11 +175,11 @@ class NLGMS(ScoringSelector):
                 f"{self.max_memory:g} GB. Pass fewer rows, or raise max_memory if there is room."
             )
 
-    def _score(self, X: Any) -> Array:
+    def _score(self, X: Any, order: Indices) -> Array:
+        self._refuse_too_much_memory(*X.shape)
         X = _scaled_to_unit_interval(in_safe_units(X))
         d = X.shape[1]
-        nobody = np.zeros(d, dtype=bool)
-        k = self._n_to_select(max(1, round(0.5 * d)), nobody, nobody)
+        k = self._n_to_select(d)
         result = self_representation(
             X,
             self._first_frame(X, k),

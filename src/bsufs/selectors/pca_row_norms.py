@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.penalties import row_norms
 from bsufs.scatter import make_scatter
-from bsufs.selectors._base import ScoringSelector
+from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.solvers.principal import principal_frame
 
 
@@ -73,11 +73,7 @@ class PCARowNorms(ScoringSelector):
     _accepts_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="right"),
@@ -94,7 +90,7 @@ class PCARowNorms(ScoringSelector):
         self.n_features_to_select = n_features_to_select
         self.n_components = n_components
 
-    def _score(self, X: Any) -> Array:
+    def _score(self, X: Any, order: Indices) -> Array:
         eigenvalues, W = principal_frame(make_scatter(X), self.n_components)
         self.components_ = W.T
         self.n_components_ = eigenvalues.size

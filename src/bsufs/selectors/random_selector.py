@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array
-from bsufs.selectors._base import ScoringSelector
+from bsufs._typing import Array, Indices
+from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 
 
 class RandomSelector(ScoringSelector):
@@ -64,11 +62,7 @@ class RandomSelector(ScoringSelector):
     _accepts_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
         "random_state": ["random_state"],
     }
 
@@ -78,5 +72,5 @@ class RandomSelector(ScoringSelector):
         self.n_features_to_select = n_features_to_select
         self.random_state = random_state
 
-    def _score(self, X: Any) -> Array:
+    def _score(self, X: Any, order: Indices) -> Array:
         return np.asarray(check_random_state(self.random_state).uniform(size=X.shape[1]))

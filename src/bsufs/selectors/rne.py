@@ -11,8 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices
 from bsufs.graphs import directed_affinity, in_safe_units, nearest_samples, reconstruction_weights
-from bsufs.selectors._base import Scored, ScoringSelector
-from bsufs.selectors._columns import canonical_order
+from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.solvers.neighbourhood_embedding import (
     ElementwiseSplit,
     make_split,
@@ -122,11 +121,7 @@ class RNE(ScoringSelector):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -177,13 +172,7 @@ class RNE(ScoringSelector):
         self.tol = tol
         self.random_state = random_state
 
-    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
-        self._start = self._first_embedding(canonical_order(X))
-        scored = super()._fit(X, sample_weight)
-        self.components_ = self.components_[:, scored.position]
-        return scored
-
-    def _score(self, X: Any) -> Array:
+    def _score(self, X: Any, order: Indices) -> Array:
         as_reference = self.compat == "reference"
         X = in_safe_units(X)
         if self.normalize_samples:
@@ -192,7 +181,7 @@ class RNE(ScoringSelector):
         A = self._reconstruction_errors(X)
         result = neighbourhood_embedding(
             A,
-            self._start,
+            self._first_embedding(order),
             alpha=self.alpha,
             mu=self.mu,
             mu_growth=self.mu_growth,
@@ -253,6 +242,5 @@ class RNE(ScoringSelector):
     def _n_columns(self, d: int) -> int:
         if not isinstance(self.n_components, str):
             return self.n_components
-        nobody = np.zeros(d, dtype=bool)
-        selected = self._n_to_select(max(1, round(0.5 * d)), nobody, nobody)
+        selected = self._n_to_select(d)
         return min(selected, _MOST_AUTO_COMPONENTS)

@@ -9,11 +9,11 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.graphs import in_safe_units
 from bsufs.penalties import row_norms
 from bsufs.scatter import make_scatter
-from bsufs.selectors._base import Scored, ScoringSelector
+from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.solvers.components import start_frame
 from bsufs.solvers.reweighted import FactoredForm, QuadraticForm
 from bsufs.solvers.row_space import form_of_samples, row_space
@@ -126,11 +126,7 @@ class SOGFS(ScoringSelector):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
@@ -166,12 +162,7 @@ class SOGFS(ScoringSelector):
         self.max_reweightings = max_reweightings
         self.tol = tol
 
-    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
-        scored = super()._fit(X, sample_weight)
-        self.components_ = self.components_[:, scored.position]
-        return scored
-
-    def _score(self, X: Any) -> Array:
+    def _score(self, X: Any, order: Indices) -> Array:
         n, d = X.shape
         literal = self.compat == "reference"
         Z = _standardised(in_safe_units(X), smoothed=literal)

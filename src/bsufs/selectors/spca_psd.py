@@ -9,15 +9,14 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.scatter import make_scatter
-from bsufs.selectors._base import BaseSelector, Scored
-from bsufs.selectors._columns import canonical_order, column_variances
+from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.solvers.principal import in_units_of
 from bsufs.solvers.psd_projection import psd_projection
 
 
-class SPCAPSD(BaseSelector):
+class SPCAPSD(ScoringSelector):
     r"""Unsupervised feature selection by a sparse, positive semidefinite reconstruction matrix.
 
     Reconstructs every sample from few of its features, without a number of components to choose:
@@ -108,11 +107,7 @@ class SPCAPSD(BaseSelector):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
         "lambda_row": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "eta": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "init": [StrOptions({"identity", "random"}), "array-like"],
@@ -143,11 +138,9 @@ class SPCAPSD(BaseSelector):
         self.tol = tol
         self.random_state = random_state
 
-    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
+    def _score(self, X: Any, order: Indices) -> Array:
         n, d = X.shape
-        order = canonical_order(X)
-        back = np.argsort(order)
-        scatter = make_scatter(X, None, order)
+        scatter = make_scatter(X)
         average = scatter.trace() / d
         lambda_row, eta = (
             (average or 1.0) if isinstance(weight, str) else in_units_of(scatter, float(weight))
@@ -169,12 +162,8 @@ class SPCAPSD(BaseSelector):
         self.objective_history_ = result.objective_history
         self.n_iter_ = result.n_iter
         self.stopping_reason_ = result.stopping_reason
-        return Scored(
-            scores=(result.column_norms**2)[back],
-            variances=column_variances(X),
-            position=back,
-            auto_n_features=max(1, round(0.5 * d)),
-        )
+        scores: Array = result.column_norms**2
+        return scores
 
     def _start(self, d: int, order: Any) -> Array:
         """Return the diagonal of the first Omega, for the columns in the order of solving."""

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.penalties import row_norms
 from bsufs.scatter import make_scatter
-from bsufs.selectors._base import ScoringSelector
+from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.solvers.principal import in_units_of, principal_frame
 from bsufs.solvers.reweighted import negative_scatter, reweighted_eigenvectors
 
@@ -109,11 +109,7 @@ class SPCAFS(ScoringSelector):
     _accepts_sparse = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
         "n_components": [
             Interval(Integral, 1, None, closed="left"),
             Interval(Real, 0, 1, closed="right"),
@@ -145,7 +141,7 @@ class SPCAFS(ScoringSelector):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _score(self, X: Any) -> Array:
+    def _score(self, X: Any, order: Indices) -> Array:
         scatter = make_scatter(X)
         eigenvalues, frame = principal_frame(scatter, self.n_components)
         m = eigenvalues.size

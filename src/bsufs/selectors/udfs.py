@@ -9,12 +9,11 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.graphs import discriminative_laplacian, in_safe_units, local_variance, nearest_samples
 from bsufs.penalties import row_norms
 from bsufs.scatter import make_scatter
-from bsufs.selectors._base import Scored, ScoringSelector
-from bsufs.selectors._columns import canonical_order
+from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.solvers.components import start_frame
 from bsufs.solvers.reweighted import (
     FactoredForm,
@@ -126,11 +125,7 @@ class UDFS(ScoringSelector):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_features_to_select": NUMBER_OF_FEATURES,
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
@@ -166,21 +161,18 @@ class UDFS(ScoringSelector):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
-        self._start_weights = None
-        if self.x0 is not None:
-            x0 = np.asarray(self.x0, dtype=np.float64)
-            if x0.shape != (X.shape[1],):
-                raise ValueError(
-                    f"x0 must have one number for each of the {X.shape[1]} features, got shape "
-                    f"{x0.shape}."
-                )
-            self._start_weights = row_weights(x0[canonical_order(X)] ** 2, 1.0)
-        scored = super()._fit(X, sample_weight)
-        self.components_ = self.components_[:, scored.position]
-        return scored
+    def _start_weights(self, order: Indices) -> Array | None:
+        if self.x0 is None:
+            return None
+        x0 = np.asarray(self.x0, dtype=np.float64)
+        if x0.shape != order.shape:
+            raise ValueError(
+                f"x0 must have one number for each of the {order.size} features, got shape "
+                f"{x0.shape}."
+            )
+        return row_weights(x0[order] ** 2, 1.0)
 
-    def _score(self, X: Any) -> Array:
+    def _score(self, X: Any, order: Indices) -> Array:
         X = in_safe_units(X)
         d = X.shape[1]
         form, trace, rank = self._form(X)
@@ -202,7 +194,7 @@ class UDFS(ScoringSelector):
             form,
             m,
             gamma=self.gamma_,
-            start_weights=self._start_weights,
+            start_weights=self._start_weights(order),
             max_iter=self.max_iter,
             tol=None if self.compat == "reference" else self.tol * mean_value,
         )
