@@ -33,22 +33,21 @@ def cluster_agreement(X, labels):
     )
 
 
-def print_selection(selector, frame):
-    spread = frame.var(axis=0)
-    print(f"\nThe {N_PIXELS} pixels that live longest on the path, of {frame.shape[1]}:\n")
+def print_selection(selector, X):
+    spread = X.var(axis=0)
+    print(f"\nThe {N_PIXELS} pixels that live longest on the path, of {X.shape[1]}:\n")
     print("  rank  pixel (row, column)   score   share of variance")
-    for rank, name in enumerate(selector.selected_features_, start=1):
-        row, column = name.split("_")[1:]  # names are pixel_<row>_<column>
-        score = selector.scores_[frame.columns.get_loc(name)]
-        share = spread[name] / spread.sum()
+    for rank, pixel in enumerate(selector.selected_features_, start=1):
+        row, column = divmod(pixel, 8)
+        score = selector.scores_[pixel]
+        share = spread[pixel] / spread.sum()
         print(f"  {rank:4d}       ({row}, {column})           {score:.4f}       {share:6.1%}")
     explained = selector.explained_variance_ratio_
     print(f"\n  Regression on these {N_PIXELS} explains {explained:.1%} of the variance of all 64.")
 
 
-def print_comparison(selector, frame, labels):
+def print_comparison(selector, X, labels):
     rng = np.random.default_rng(0)
-    X = frame.to_numpy()
     varying = np.flatnonzero(X.std(axis=0) > 0)
     draws = [
         cluster_agreement(X[:, rng.choice(varying, N_PIXELS, replace=False)], labels)
@@ -69,12 +68,12 @@ def print_comparison(selector, frame, labels):
         print(f"  {name:25s} {nmi:5.1f}        {rand:5.1f}{note}")
 
 
-def draw_pixels(selector, frame, labels, path):
+def draw_pixels(selector, X, labels, picture):
     """Draw the chosen pixels over the mean image of each digit."""
     figure, axes = plt.subplots(2, 5, figsize=(8.4, 4.0), layout="constrained")
     chosen = np.flatnonzero(selector.support_)
     for digit, axis in enumerate(axes.flat):
-        mean = frame.to_numpy()[labels == digit].mean(axis=0).reshape(8, 8)
+        mean = X[labels == digit].mean(axis=0).reshape(8, 8)
         axis.imshow(mean, cmap="Greys", vmin=0, vmax=18)
         for pixel in chosen:
             row, column = divmod(pixel, 8)
@@ -88,7 +87,7 @@ def draw_pixels(selector, frame, labels, path):
     figure.suptitle(
         f"{N_PIXELS} of 64 pixels, chosen without labels, over the mean digits", color=INK
     )
-    figure.savefig(path, dpi=150)
+    figure.savefig(picture, dpi=150)
     plt.close(figure)
 
 
@@ -111,7 +110,10 @@ def draw_path(path, n_components, picture):
     upper.set_ylim(0, 105)
     upper.set_ylabel("variance explained, %")
     upper.set_title(f"The sparsity path of the digits, {n_components} components", color=INK)
-    lower.plot(path.n_alive, path.lambda_row, color=INK, lw=2)
+    # The first to die are constant pixels, which need no weight.
+    lower.plot(
+        path.n_alive, np.where(path.lambda_row > 0, path.lambda_row, np.nan), color=INK, lw=2
+    )
     lower.set_yscale("log")
     lower.set_ylabel(r"$\lambda_{row}$")
     lower.set_xlabel("living pixels")
@@ -126,15 +128,14 @@ def draw_path(path, n_components, picture):
 
 
 def main(folder):
-    digits = load_digits(as_frame=True)
-    frame, labels = digits.data, digits.target.to_numpy()
-    selector = BSUFS(N_PIXELS).fit(frame)
-    print_selection(selector, frame)
-    print_comparison(selector, frame, labels)
+    X, labels = load_digits(return_X_y=True)
+    selector = BSUFS(N_PIXELS).fit(X)
+    print_selection(selector, X)
+    print_comparison(selector, X, labels)
     folder.mkdir(parents=True, exist_ok=True)
     pictures = [folder / "digits-pixels.png", folder / "digits-path.png"]
-    draw_pixels(selector, frame, labels, pictures[0])
-    draw_path(bsufs_path(frame), selector.n_components_, pictures[1])
+    draw_pixels(selector, X, labels, pictures[0])
+    draw_path(bsufs_path(X), selector.n_components_, pictures[1])
     print("\nPictures:")
     for picture in pictures:
         print(f"  {picture.resolve()}")
