@@ -1,11 +1,13 @@
 """Run every benchmark that needs no data folder; the tables are Markdown."""
 
-from benchmarks import core, prox, wide
+from benchmarks import core, methods, prox, wide
 
 if __name__ == "__main__":
     print("## Proximal maps\n")
     prox.main()
     print("\n## BSUFS against its rivals")
     core.main()
+    print("\n## The compared methods")
+    methods.main()
     print("\n## Many features")
     wide.main()
