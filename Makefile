@@ -30,6 +30,8 @@ lint: $(VENV)/.installed-test
 	$(BIN)/lint-imports
 	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/*.py')
 
+# Small matrices gain nothing from threads, and on a busy machine they wait for each other.
+test: export OPENBLAS_NUM_THREADS = 1
 test: lint
 	$(BIN)/python -m pytest --cov --cov-report=term
 
