@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from bsufs._linalg import some_eigenpairs
 from bsufs._typing import Array, Indices, Mask
 from bsufs.stiefel import with_positive_peaks
 
@@ -87,16 +88,16 @@ class Scatter(ABC):
         """Return S[rows, columns] without the factor; rows and columns are indices or slices."""
 
     @abstractmethod
-    def _restricted(self, features: Mask) -> Scatter:
+    def _restricted(self, features: Mask | Indices) -> Scatter:
         """Return the operator of some columns, without the factor."""
 
-    def restricted(self, features: Mask) -> Scatter:
+    def restricted(self, features: Mask | Indices) -> Scatter:
         """Return the operator of some columns only.
 
         Parameters
         ----------
-        features : array of bool of shape (n_features,)
-            The columns to keep.
+        features : array of bool of shape (n_features,), or of int
+            The columns to keep, or their numbers in the order wanted.
 
         Returns
         -------
@@ -237,8 +238,7 @@ class Scatter(ABC):
     def _explained_gains(self, features: Indices) -> Array:
         """Return what each column adds to what those before it explain, block by block."""
         among = self._block(features, features)
-        among[np.diag_indices_from(among)] += _RIDGE * among.trace()
-        lower = linalg.cholesky(among, lower=True, overwrite_a=True, check_finite=False)
+        lower = _ridged_cholesky(among)
         gains = np.zeros(features.size)
         for block in _batches(self.shape[0], features.size):
             whitened = linalg.solve_triangular(
@@ -248,8 +248,11 @@ class Scatter(ABC):
         return gains
 
     def _explained_by_many(self, features: Indices) -> float:
-        """Return what more columns than the rank bound explain: here, what that many span."""
-        return float(self._explained_gains(features[: self.max_rank]).sum())
+        """Return what more columns than the rank bound explain."""
+        among = self._block(features, features)
+        _, pivots, rank, _ = linalg.lapack.dpstrf(among, lower=1)
+        # The columns that pivoting takes first span all of them.
+        return float(self._explained_gains(features[pivots[:rank] - 1]).sum())
 
 
 class DenseScatter(Scatter):
@@ -282,16 +285,13 @@ class DenseScatter(Scatter):
             return np.array(self.S[rows, columns])
         return np.array(self.S[np.ix_(rows, columns)])
 
-    def _restricted(self, features: Mask) -> DenseScatter:
+    def _restricted(self, features: Mask | Indices) -> DenseScatter:
         return DenseScatter(self.S[np.ix_(features, features)], self.total_weight, self.max_rank)
 
     def _leading(self, m: int) -> tuple[Array, Array]:
         d = self.shape[0]
         if d <= _SMALL or m > d // 5:
-            values, vectors = linalg.eigh(
-                self.S, subset_by_index=[d - m, d - 1], check_finite=False
-            )
-            return values, vectors
+            return some_eigenpairs(self.S, d - m, d - 1)
         return _lanczos(lambda v: self.S @ v, d, m)
 
 
@@ -327,7 +327,7 @@ class FactoredScatter(Scatter):
     def _block(self, rows: Any, columns: Any) -> Array:
         return self.Xc[:, rows].T @ self.Xc[:, columns]
 
-    def _restricted(self, features: Mask) -> FactoredScatter:
+    def _restricted(self, features: Mask | Indices) -> FactoredScatter:
         return FactoredScatter(self.Xc[:, features], self.total_weight)
 
     def _leading(self, m: int) -> tuple[Array, Array]:
@@ -372,6 +372,9 @@ class SparseScatter(Scatter):
             X = sparse.csr_array(
                 (np.ldexp(X.data, -self.unit_exponent), X.indices, X.indptr), shape=X.shape
             )
+        seen = X if sample_weight is None else X[np.flatnonzero(sample_weight)]
+        low, high = (extreme(axis=0).toarray().ravel() for extreme in (seen.min, seen.max))
+        self._constant: Mask = low == high
         root = np.ones(n) if sample_weight is None else np.sqrt(sample_weight)
         self.total_weight = float(n if sample_weight is None else sample_weight.sum())
         self._X = X if sample_weight is None else sparse.csr_array(X.multiply(root[:, None]))
@@ -381,9 +384,11 @@ class SparseScatter(Scatter):
         self._mean: Array = (self._Xt @ root) / self.total_weight
         self.max_rank = min(max(n - 1, 1), d)
 
-    def _restricted(self, features: Mask) -> SparseScatter:
+    def _restricted(self, features: Mask | Indices) -> SparseScatter:
         other = copy.copy(self)
-        other._X = sparse.csr_array(self._X[:, np.flatnonzero(features)])
+        columns = np.flatnonzero(features) if features.dtype == bool else features
+        other._X = sparse.csr_array(self._X[:, columns])
+        other._constant = self._constant[features]
         other._Xt = other._X.T
         other._mean = self._mean[features]
         other.shape = (other._mean.size, other._mean.size)
@@ -404,9 +409,8 @@ class SparseScatter(Scatter):
     def _diagonal(self) -> Array:
         squares = np.asarray(self._X.multiply(self._X).sum(axis=0)).ravel()
         centred = squares - self.total_weight * self._mean**2
-        # Where the mean eats all digits of the squares, nothing but rounding is left: a constant.
-        rounding = 4 * np.finfo(np.float64).eps * squares
-        return np.where(centred > rounding, centred, 0.0)
+        # A column that varies keeps a trace of it, however much of it rounding has eaten.
+        return np.where(self._constant, 0.0, np.maximum(centred, np.finfo(np.float64).tiny))
 
     def _block(self, rows: Any, columns: Any) -> Array:
         raw = (self._Xt[rows] @ self._X[:, columns]).toarray()
@@ -421,15 +425,29 @@ class SparseScatter(Scatter):
             # The Gram matrix of the shorter side; the data stay sparse.
             if d <= n:
                 S = self._block(slice(None), slice(None))
-                values, vectors = linalg.eigh(S, subset_by_index=[d - m, d - 1])
-                return values, vectors
+                return some_eigenpairs(S, d - m, d - 1)
             gram = self._centred(self._centred_transpose(np.eye(n)))
-            values, left = linalg.eigh(gram, subset_by_index=[max(n - m, 0), n - 1])
+            values, left = some_eigenpairs(gram, max(n - m, 0), n - 1)
             return _from_left_vectors(values, self._centred_transpose(left), m)
         if d <= n:
             return _lanczos(self._product, d, m)
         values, left = _lanczos(lambda v: self._centred(self._centred_transpose(v)), n, m)
         return _from_left_vectors(values, self._centred_transpose(left), m)
+
+
+def _ridged_cholesky(A: Array) -> Array:
+    """Return the lower Cholesky factor of a semidefinite matrix, with the ridge that it needs."""
+    ridge = _RIDGE * A.trace()
+    while True:
+        ridged = A.copy()
+        ridged[np.diag_indices_from(A)] += ridge
+        try:
+            lower: Array = linalg.cholesky(ridged, lower=True, check_finite=False)
+        except linalg.LinAlgError:
+            # Implicit centring leaves more rounding than the smallest eigenvalue can take.
+            ridge *= 10.0
+        else:
+            return lower
 
 
 def _lanczos(product: Any, size: int, m: int) -> tuple[Array, Array]:

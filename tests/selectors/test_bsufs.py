@@ -22,6 +22,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bsufs import BSUFS, bsufs_path
+from bsufs.scatter import make_scatter
+from bsufs.selectors._columns import copies
 
 FITTED = [
     "scores_",
@@ -628,7 +630,7 @@ def test_strings_in_an_array_are_an_error_with_a_cure():
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (np.full(60, -1.0), "must not be negative, got a smallest weight of -1"),
+        (np.full(60, -1.0), "not negative, got a smallest weight of -1"),
         (np.zeros(60), "zero"),
         (np.ones(3), "(?i)sample_weight"),
     ],
@@ -651,7 +653,9 @@ def test_a_weight_that_kills_all_rows_says_which_would_keep_k(scale):
     settings = {"n_components": 3, "scale": scale, "max_iter": 50, "tol": 0.0}
     if scale == "absolute":
         settings |= {"beta_row": 1000.0, "lambda_element": 0.0}
-    with pytest.warns(UserWarning, match="no feature lives.*would keep about 4") as caught:
+    with pytest.warns(
+        UserWarning, match=r"no feature lives.*would keep 4 at the first iteration"
+    ) as caught:
         selector = BSUFS(4, lambda_row=1e6, **settings).fit(X)
     assert selector.support_.sum() == 4
     suggested = float(str(caught[0].message).split("lambda_row=")[2].split(" ")[0])
@@ -663,3 +667,189 @@ def test_a_weight_that_kills_all_rows_says_which_would_keep_k(scale):
 def test_stopping_early_is_said():
     with pytest.warns(ConvergenceWarning, match="max_iter=2"):
         BSUFS(4, lambda_row=0.5, max_iter=2, tol=1e-12).fit(table())
+
+
+# --------------------------------------------------------------------------- found by looking hard
+
+
+@pytest.mark.parametrize("parameters", [{}, {"lambda_row": 0.5, "max_iter": 3000}])
+def test_everything_may_be_forced(parameters):
+    X = table()
+    selector = BSUFS(12, must_keep=list(range(12)), **parameters).fit(X)
+    assert selector.support_.all()
+    only = BSUFS(1, must_keep=[0], **parameters).fit(np.column_stack([X[:, 0], X[:, 0]]))
+    assert only.support_.tolist() == [True, False]
+
+
+def test_sparse_data_with_a_mean_and_collinear_columns():
+    rng = np.random.default_rng(0)
+    Y = rng.standard_normal((100, 3))
+    Y = np.column_stack([Y, Y @ rng.standard_normal((3, 5))]) + 100.0
+    thin = BSUFS(8).fit(sparse.csr_array(Y))
+    assert thin.explained_variance_ratio_ == pytest.approx(1.0, abs=1e-4)
+
+
+@settings(derandomize=True, deadline=None, max_examples=30)
+@given(seed=st.integers(0, 1000), n=st.integers(4, 25), d=st.integers(2, 15))
+def test_a_stream_breaks_ties_as_fit_does(seed, n, d):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (n, d)).astype(float)
+    X[:, -1] = -X[:, 0]
+    if not np.ptp(X, axis=0).any():
+        return
+    order = rng.permutation(d)
+    k = max(1, d // 2)
+    stream = BSUFS(k).partial_fit(X[: n // 2]).partial_fit(X[n // 2 :])
+    shuffled = BSUFS(k).partial_fit(X[:, order])
+    whole = BSUFS(k).fit(X)
+    for data, selector in ((X, stream), (X[:, order], shuffled)):
+        chosen = [A[:, np.lexsort(A)] for A in (X[:, whole.support_], data[:, selector.support_])]
+        np.testing.assert_array_equal(*chosen)
+
+
+@pytest.mark.parametrize("n_polar_steps", [1, None])
+@pytest.mark.parametrize("w_step", ["polar", "trust-region"])
+def test_dead_features_have_left_the_components(w_step, n_polar_steps):
+    X = load_digits().data[:300]
+    selector = BSUFS(20, n_components=4, w_step=w_step, n_polar_steps=n_polar_steps).fit(X)
+    dead = ~selector.row_sparse_components_.any(axis=0)
+    assert dead.sum() > 20
+    assert not selector.components_[:, dead].any()
+    gram = selector.components_ @ selector.components_.T
+    np.testing.assert_allclose(gram, np.eye(4), atol=1e-10)
+
+
+def test_all_columns_explain_everything_also_beyond_the_rank():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((8, 2))
+    Z = np.column_stack([10 * A @ rng.standard_normal((2, 7)), rng.standard_normal((8, 5))])
+    for data in (Z, sparse.csr_array(Z), Z[:, :8]):
+        selector = BSUFS(1.0).fit(data)
+        assert selector.explained_variance_ratio_ == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(("n", "value"), [(500, 0.7), (1000, 0.1), (5000, 0.3)])
+def test_constant_columns_of_sparse_data_are_recognised(n, value):
+    constant = np.full((n, 1), value)
+    with pytest.raises(ValueError, match="every column is constant"):
+        BSUFS(1).fit(sparse.csr_array(np.hstack([constant, constant])))
+    tiny = 1e-3 * np.random.default_rng(0).standard_normal((n, 1))
+    assert BSUFS(1).fit(sparse.csr_array(np.hstack([constant, tiny]))).ranking_.tolist() == [2, 1]
+
+
+def test_a_huge_column_does_not_make_copies_of_the_others():
+    rng = np.random.default_rng(0)
+    signs = np.array([[1, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]])
+    H = np.kron(signs, signs)[:, 1:4] * [1e10, 100.0, 90.0]
+    Z = np.column_stack([H, 1e-6 * rng.standard_normal(16)])
+    nobody = np.zeros(4, dtype=bool)
+    assert not copies(make_scatter(Z), nobody).any()
+    twice = np.column_stack([Z, -3.0 * Z[:, 2]])
+    assert copies(make_scatter(twice), np.zeros(5, dtype=bool)).tolist() == [0, 0, 1, 0, 0]
+
+
+def test_absolute_weights_keep_their_ratios_for_tiny_data():
+    settings = {
+        "n_components": 3,
+        "scale": "absolute",
+        "lambda_row": 0.05,
+        "lambda_element": 0.05,
+        "max_iter": 30,
+        "tol": 0.0,
+    }
+    fits = [BSUFS(4, **settings).fit(factor * table()) for factor in (1e-85, 1e-160, 1e-200)]
+    living = [fit.row_sparse_components_.any(axis=0).sum() for fit in fits]
+    assert living[0] == living[1] == living[2] > 0
+    for fit in fits[1:]:
+        np.testing.assert_allclose(fit.objective_history_, fits[0].objective_history_, rtol=1e-9)
+    with np.errstate(all="raise"):
+        huge = BSUFS(4, **settings).fit(1e200 * table())
+    assert huge.objective_history_[-1] == -np.inf
+    plain = BSUFS(4, **settings).fit(table())
+    doubled = BSUFS(4, **{**settings, "beta_row": 10.0}).fit(table())
+    np.testing.assert_allclose(plain.objective_history_, doubled.objective_history_)
+
+
+def test_an_interrupted_solution_of_a_stream_leaves_nothing_half_done():
+    def interrupt(now):
+        raise KeyboardInterrupt
+
+    X = table()
+    stream = BSUFS(4, callback=interrupt).partial_fit(X)
+    with pytest.raises(KeyboardInterrupt):
+        _ = stream.scores_
+    assert {name for name in vars(stream) if name.endswith("_")} == {"stream_", "n_features_in_"}
+    stream.set_params(callback=None)
+    np.testing.assert_array_equal(stream.ranking_, BSUFS(4).fit(X).ranking_)
+
+
+@pytest.mark.parametrize("name", ["lambda_row", "lambda_element"])
+def test_an_absurd_weight_is_taken_at_its_word(name):
+    if name == "lambda_row":
+        with pytest.warns(UserWarning, match="no feature lives"):
+            BSUFS(4, lambda_row=1e300).fit(table())
+    else:
+        assert not BSUFS(4, lambda_element=1e300).fit(table()).element_sparse_components_.any()
+
+
+def test_a_share_is_one_of_the_features_that_may_be_kept():
+    assert BSUFS(1.0, never_keep=[0, 1]).fit(table()).support_.sum() == 10
+
+
+def test_a_batch_of_zero_weights_adds_nothing():
+    X = table()
+    stream = BSUFS(4).partial_fit(X).partial_fit(7 * X[:5], sample_weight=np.zeros(5))
+    np.testing.assert_array_equal(stream.ranking_, BSUFS(4).fit(X).ranking_)
+
+
+def test_partial_fit_refuses_at_once_what_cannot_be_fitted():
+    with pytest.raises(ValueError, match="at most the number of features"):
+        BSUFS(30).partial_fit(table())
+    first = BSUFS(3)
+    with pytest.raises(ValueError, match="NaN"):
+        first.partial_fit(broken(np.nan))
+    assert not hasattr(first, "n_features_in_")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"must_keep": [-1]}, "column numbers from 0 to 11"),
+        ({"never_keep": [0, 1], "n_components": 11}, "n_features without never_keep.* = 10"),
+        (
+            {"never_keep": [0, 1], "init": np.eye(12)[:, :11]},
+            "as there are features without never_keep, 10, got 11",
+        ),
+    ],
+)
+def test_more_bad_input_is_told_with_the_cure(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        BSUFS(**parameters).fit(table())
+
+
+def test_dates_among_numbers_are_named():
+    frame = pd.DataFrame(table(n=6, d=3), columns=list("abc"))
+    frame["when"] = pd.date_range("2020-01-01", periods=6)
+    with pytest.raises(ValueError, match=r"numbers only.*Encode text as numbers"):
+        BSUFS().fit(frame)
+
+
+def test_the_callback_learns_which_columns_the_rows_are():
+    X = table()
+    seen = []
+    BSUFS(4, n_components=3, lambda_element=0.0, callback=seen.append).fit(X)
+    first = seen[0]
+    norms = np.linalg.norm(PCA(3).fit(X).components_, axis=0)
+    living = first.rows[np.linalg.norm(first.V, axis=1) > 0]
+    assert set(range(12)) - set(living) == {int(np.argmin(norms))}
+
+
+def test_one_hot_data_with_repeated_eigenvalues():
+    X = np.eye(28)[np.arange(56) % 28]
+    assert BSUFS(5, n_components=2).fit(X).support_.sum() == 5
+
+
+def test_the_warning_points_at_the_caller():
+    with pytest.warns(UserWarning, match="no feature lives") as caught:
+        BSUFS(4, lambda_row=50.0).fit(table())
+    assert caught[0].filename == __file__

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._columns import canonical_order, column_variances, feature_mask
@@ -96,6 +96,11 @@ class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self._validate_params()
             X, weight = self._validated(X, sample_weight, reset=True)
             require_two_rows(X.shape[0])
+            if weight is not None and not weight.any():
+                raise ValueError(
+                    "sample_weight must have a positive entry, got only zero weights. Leave it out "
+                    "to weigh all rows alike."
+                )
             self._finish(self._fit(X, weight))
         except BaseException:
             # A failed or interrupted fit leaves nothing behind that looks fitted.
@@ -103,9 +108,9 @@ class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             raise
         return self
 
-    def _forget(self) -> None:
-        """Drop everything that an earlier fit has set."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
+    def _forget(self, keep: frozenset[str] = frozenset()) -> None:
+        """Drop everything that an earlier fit has set, but for some attributes."""
+        for name in [name for name in vars(self) if name.endswith("_") and name not in keep]:
             delattr(self, name)
 
     def _validated(self, X: Any, sample_weight: Any, reset: bool) -> tuple[Any, Array | None]:
@@ -119,25 +124,14 @@ class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 dtype=(np.float64, np.float32),
                 ensure_all_finite=False,
             )
-        except ValueError as error:
-            if "could not convert" in str(error):
+        except (ValueError, TypeError) as error:
+            if "could not convert" in str(error) or "DType" in type(error).__name__:
                 raise ValueError(_not_numeric(X, error)) from error
             raise
         _check_finite(X, getattr(self, "feature_names_in_", None))
         if sample_weight is None:
             return X, None
-        weight = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
-        if (weight < 0).any():
-            raise ValueError(
-                f"sample_weight must not be negative, got a smallest weight of {weight.min():g}. "
-                "Use zero to leave a row out."
-            )
-        if not weight.any():
-            raise ValueError(
-                "sample_weight must have a positive entry, got only zero weights. Leave it out to "
-                "weigh all rows alike."
-            )
-        return X, weight
+        return X, _checked_weight(sample_weight, X.shape[0])
 
     def _feature_names(self) -> Any:
         return getattr(self, "feature_names_in_", None)
@@ -170,13 +164,14 @@ class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         asked = self.n_features_to_select
         if isinstance(asked, str):
             return None
-        k = int(asked) if isinstance(asked, Integral) else max(1, round(asked * barred.size))
         n_forced, n_barred = int(np.count_nonzero(forced)), int(np.count_nonzero(barred))
-        if k > barred.size - n_barred:
+        allowed = barred.size - n_barred
+        k = int(asked) if isinstance(asked, Integral) else max(1, round(asked * allowed))
+        if k > allowed:
             without = f" without the {n_barred} in never_keep" if n_barred else ""
             raise ValueError(
                 f"n_features_to_select must be at most the number of features{without}, "
-                f"{barred.size - n_barred}, got {asked!r}. Ask for fewer, or for 'auto'."
+                f"{allowed}, got {asked!r}. Ask for fewer, or for 'auto'."
             )
         if k < n_forced:
             raise ValueError(
@@ -281,6 +276,23 @@ def require_two_rows(n_rows: int) -> None:
         )
 
 
+def _checked_weight(sample_weight: Any, n_rows: int) -> Array:
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have one number for each of the {n_rows} rows, got shape "
+            f"{weight.shape}."
+        )
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError(
+            f"sample_weight must be finite and not negative, got a smallest weight of "
+            f"{weight.min():g}. Use zero to leave a row out."
+        )
+    return weight
+
+
 def _check_finite(X: Any, names: Any) -> None:
     values = X.data if sparse.issparse(X) else X
     # The sum of finite numbers is finite but for overflow: one cheap look, then a careful one.
@@ -288,8 +300,8 @@ def _check_finite(X: Any, names: Any) -> None:
         if np.isfinite(np.sum(values)) or np.isfinite(values).all():
             return
     if sparse.issparse(X):
-        where = np.flatnonzero(~np.isfinite(X.tocsc().data))
         X = X.tocsc()
+        where = np.flatnonzero(~np.isfinite(X.data))
         column = int(np.searchsorted(X.indptr, where[0], side="right")) - 1
         row, bad = int(X.indices[where[0]]), X.data[where[0]]
         count = where.size
@@ -306,12 +318,12 @@ def _check_finite(X: Any, names: Any) -> None:
         else "Replace infinite values, or drop those rows or columns."
     )
     raise ValueError(
-        f"X must hold finite numbers only, but it contains {kind} or infinity: {count} entries, "
-        f"the first ({kind}) in row {row}, column {label}. {cure}"
+        f"X must hold finite numbers only, but it contains {kind}: the first of {count} such "
+        f"entries is in row {row}, column {label}. {cure}"
     )
 
 
-def _not_numeric(X: Any, error: ValueError) -> str:
+def _not_numeric(X: Any, error: Exception) -> str:
     columns = getattr(X, "columns", None)
     bad: list[str] = []
     if columns is not None:

@@ -18,6 +18,49 @@ from bsufs.scatter import Scatter
 _COPY_TOLERANCE = 1e-9
 
 
+class ContentKey:
+    """A number for each column that depends on its contents alone, for rows that come in batches.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of columns.
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self._key = np.zeros(n_features)
+        self._random = np.random.default_rng(0)
+
+    def add(self, X: Any) -> None:
+        """Take in a batch of rows.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, n_features)
+            The rows.
+        """
+        weights = self._random.uniform(0.5, 1.5, size=X.shape[0])
+        with np.errstate(over="ignore", invalid="ignore", under="ignore"):
+            if sparse.issparse(X):
+                self._key += sparse.csr_array(X).sorted_indices().T @ weights
+                return
+            rows = max(1, 2**18 // max(X.shape[1], 1))
+            for start in range(0, X.shape[0], rows):
+                # Elementwise, row by row: a matrix product would round by position.
+                batch = np.ascontiguousarray(X[start : start + rows], dtype=np.float64)
+                self._key += np.add.reduce(batch * weights[start : start + rows, None], axis=0)
+
+    def order(self) -> Indices:
+        """Return the columns in the order of their keys.
+
+        Returns
+        -------
+        array of int of shape (n_features,)
+            The column that comes first, second and so on.
+        """
+        return np.argsort(self._key, kind="stable")
+
+
 def canonical_order(X: Any) -> Indices:
     """Return an order of the columns that depends on their contents alone.
 
@@ -35,18 +78,9 @@ def canonical_order(X: Any) -> Indices:
     array of int of shape (n_features,)
         The column that comes first, second and so on.
     """
-    weights = np.random.default_rng(0).uniform(0.5, 1.5, size=X.shape[0])
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        if sparse.issparse(X):
-            key = sparse.csr_array(X).sorted_indices().T @ weights
-        else:
-            key = np.zeros(X.shape[1])
-            rows = max(1, 2**18 // max(X.shape[1], 1))
-            for start in range(0, X.shape[0], rows):
-                # Elementwise, row by row: a matrix product would round by position.
-                batch = np.ascontiguousarray(X[start : start + rows], dtype=np.float64)
-                key += np.add.reduce(batch * weights[start : start + rows, None], axis=0)
-    return np.argsort(key, kind="stable")
+    key = ContentKey(X.shape[1])
+    key.add(X)
+    return key.order()
 
 
 def column_variances(X: Any) -> Array:
@@ -96,7 +130,10 @@ def copies(scatter: Scatter, forced: Mask) -> Mask:
     diagonal = scatter.diagonal()
     d = diagonal.size
     varying = np.flatnonzero(diagonal > 0)
-    directions = np.random.default_rng(0).standard_normal((d, 2))
+    # Directions that weigh all columns alike, or a single large one would drown the others.
+    directions = np.zeros((d, 2))
+    directions[varying] = np.random.default_rng(0).standard_normal((varying.size, 2))
+    directions[varying] /= np.sqrt(diagonal[varying])[:, None]
     images = scatter @ directions
     lengths = np.sqrt(np.maximum(np.einsum("ij,ij->j", directions, images), 0.0))
     if varying.size < 2 or not lengths.all():
@@ -149,7 +186,7 @@ def feature_mask(
                 raise ValueError(_unknown_name(parameter, feature, names))
             mask[places[feature]] = True
         elif isinstance(feature, Integral) and not isinstance(feature, bool | np.bool_):
-            if not -n_features <= int(feature) < n_features:
+            if not 0 <= int(feature) < n_features:
                 raise ValueError(
                     f"{parameter} must hold column numbers from 0 to {n_features - 1} "
                     f"(X has {n_features} features), got {feature}."

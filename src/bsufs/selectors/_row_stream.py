@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.scatter import Scatter, ScatterAccumulator, SparseScatter
+from bsufs.selectors._columns import ContentKey
 
 
 class RowStream:
@@ -17,6 +18,7 @@ class RowStream:
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
         self.n_rows = 0
+        self.key = ContentKey(n_features)
         self.dense: ScatterAccumulator | None = None
         self.sparse: list[tuple[Any, Array | None]] = []
 
@@ -28,6 +30,7 @@ class RowStream:
                 "batches to one kind."
             )
         self.n_rows += X.shape[0]
+        self.key.add(X)
         if sparse.issparse(X):
             self.sparse.append((sparse.csr_array(X, copy=True), sample_weight))
             return
@@ -35,6 +38,10 @@ class RowStream:
             self.dense = ScatterAccumulator(self.n_features)
         # The caller may reuse the memory of the batch.
         self.dense.add(X.copy(), sample_weight)
+
+    def canonical_order(self) -> Indices:
+        """Return the order of the columns in which `fit` would solve."""
+        return self.key.order()
 
     def scatter(self) -> Scatter:
         """Return the operator of all rows so far."""

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bsufs._typing import Array
 from bsufs.penalties import ElementPenalty, RowPenalty, strength_for_threshold
 from bsufs.scatter import Scatter
 from bsufs.solvers.alternation import Coupling
@@ -29,7 +30,7 @@ class ScaledModel:
     beta_row: float
     tau: float
     element: Coupling | None
-    unit: float
+    shrink: float
 
     @classmethod
     def of(
@@ -37,32 +38,41 @@ class ScaledModel:
     ) -> Self:
         """Translate the parameters of a selector for the data at hand."""
         relative = selector.scale == "relative"
+        shrink = 1.0
         if relative:
-            scatter, unit = scatter.scaled(1.0 / leading_eigenvalue), 1.0
+            scatter = scatter.scaled(1.0 / leading_eigenvalue)
         else:
             # The weights are meant for the data as they came; the operator may hold them in units
-            # of a power of two.
-            unit = _power_of_four(scatter.unit_exponent)
-        shrink = 1.0 if relative else _power_of_four(-scatter.unit_exponent)
-        tau = min(selector.tau * shrink, 1e300)
-        beta_element = min(selector.beta_element * shrink, 1e300)
+            # of a power of two. Beyond the bounds the data dwarf the weights, or the weights the
+            # data, and only the ratios among the weights still matter.
+            shrink = min(max(_power_of_four(-scatter.unit_exponent), 1e-250), 1e250)
+        tau, beta_element = selector.tau * shrink, selector.beta_element * shrink
         element = None
         if selector.lambda_element > 0:
-            weight = min(selector.lambda_element * shrink, 1e300)
+            weight = selector.lambda_element * shrink
             if relative:
                 threshold = selector.lambda_element / math.sqrt(scatter.shape[0])
-                weight = float(strength_for_threshold(threshold, selector.q)) * (beta_element + tau)
-            element = Coupling(ElementPenalty(weight, selector.q), beta_element, tau)
+                weight = strength_for_threshold(threshold, selector.q) * (beta_element + tau)
+            element = Coupling(ElementPenalty(_finite(weight), selector.q), beta_element, tau)
         return cls(
             scatter=scatter,
             relative=relative,
             n_components=n_components,
             p=selector.p,
-            beta_row=min(selector.beta_row * shrink, 1e300),
+            beta_row=selector.beta_row * shrink,
             tau=tau,
             element=element,
-            unit=unit,
+            shrink=shrink,
         )
+
+    def in_given_units(self, objectives: Array) -> Array:
+        """Return values of the objective for the data and the weights as they came."""
+        if self.relative:
+            return objectives
+        exponent = 2 * self.scatter.unit_exponent
+        with np.errstate(over="ignore", under="ignore"):
+            # Infinite where the data are so large that no double holds the value.
+            return np.ldexp(objectives, exponent) if exponent > 0 else objectives / self.shrink
 
     @property
     def average_norm(self) -> float:
@@ -73,11 +83,11 @@ class ScaledModel:
         """Return the row penalty of a fixed weight; None where it is switched off."""
         if lambda_row == 0:
             return None
-        weight = min(lambda_row / self.unit, 1e300)
+        weight = lambda_row * self.shrink
         if self.relative:
-            strength = float(strength_for_threshold(lambda_row * self.average_norm, self.p))
+            strength = strength_for_threshold(lambda_row * self.average_norm, self.p)
             weight = strength * (self.beta_row + self.tau)
-        return Coupling(RowPenalty(weight, self.p, row_weights), self.beta_row, self.tau)
+        return Coupling(RowPenalty(_finite(weight), self.p, row_weights), self.beta_row, self.tau)
 
     def lambda_row_that_keeps(self, norm: float) -> float:
         """Return the weight whose threshold a row of W of this norm just passes at first."""
@@ -85,7 +95,12 @@ class ScaledModel:
         if self.relative:
             return threshold / self.average_norm
         strength = float(strength_for_threshold(threshold, self.p))
-        return strength * (self.beta_row + self.tau) * self.unit
+        return strength * (self.beta_row + self.tau) / self.shrink
+
+
+def _finite(weight: float) -> float:
+    """Return a weight that a double can hold: beyond it nothing lives anyway."""
+    return min(weight, 1e300)
 
 
 def _power_of_four(exponent: int) -> float:

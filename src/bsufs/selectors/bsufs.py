@@ -48,9 +48,9 @@ class BSUFS(BaseSelector):
     Parameters
     ----------
     n_features_to_select : int, float or "auto", default="auto"
-        How many features to keep: a number, a share of all, or "auto": the fewest that explain, by
-        linear regression, as much variance as the principal components do (with a fixed
-        `lambda_row`: the features whose row is not zero).
+        How many features to keep: a number, a share of those not in `never_keep`, or "auto": the
+        fewest that explain, by linear regression, as much variance as the components at the start
+        do (with a fixed `lambda_row`: the features whose row is not zero).
     n_components : int, float or "auto", default="auto"
         The paper's m: a number; a share of the total variance to reach; or "auto", the number of
         principal components above the noise edge (parallel analysis, see Notes).
@@ -70,7 +70,8 @@ class BSUFS(BaseSelector):
     beta_element : float, default=1.0
         Tie between W and its element-sparse copy U, the paper's beta_1; relative to ||S||_2.
     tau : float, default=1e-3
-        Proximal weight of all three steps; relative to ||S||_2.
+        Proximal weight of all three steps; relative to ||S||_2. With zero the proof of convergence
+        does not hold.
     scale : {"relative", "absolute"}, default="relative"
         "relative" measures all weights against the data, so that multiplying X by a constant
         changes nothing; "absolute" takes them as the paper's numbers.
@@ -130,8 +131,9 @@ class BSUFS(BaseSelector):
     survival_ : array of int of shape (n_features,)
         The last iteration at which the feature was alive, 0 for never.
     path_ : dict of arrays
-        With ``lambda_row="path"``, of each step: `lambda_row`, `n_alive` and
-        `component_variance_ratio`, the share of the variance that W carries; empty otherwise.
+        With ``lambda_row="path"``, of each step: `lambda_row`, the weight in the objective (in
+        units of ||S||_2 unless ``scale="absolute"``), `n_alive`, and `component_variance_ratio`,
+        the share of the variance that W carries; empty otherwise.
     objective_history_ : array
         The objective at the start and after each iteration; relative to ||S||_2 unless
         ``scale="absolute"``.
@@ -159,7 +161,10 @@ class BSUFS(BaseSelector):
     Columns are solved in an order that depends on their contents, so the order in which they come
     does not matter. Columns that are perfectly correlated (copies, also shifted, negated or in
     other units) are represented by the one of largest variance; the others rank behind all distinct
-    columns. Constant columns come last.
+    columns. Constant columns come last. Which of several columns that play the same part (a column
+    and its negative, say) comes first is a matter of that order, which may change when X is negated
+    or rows are repeated. With ``tie_break="index"`` ties and copies are treated as in the authors'
+    code instead.
 
     The defaults were chosen by measurement, leaving one dataset out at a time. With fixed weights
     the iterates converge to a critical point of the penalised problem; on the path, where the
@@ -317,14 +322,19 @@ class BSUFS(BaseSelector):
             The selector.
         """
         stream = vars(self).get("stream_")
-        self._validate_params()
-        X, weight = self._validated(X, sample_weight, reset=stream is None)
-        if stream is None:
-            stream = RowStream(X.shape[1])
-        stream.add(X, weight)
-        kept = {"n_features_in_", "feature_names_in_"}
-        for name in [name for name in vars(self) if name.endswith("_") and name not in kept]:
-            delattr(self, name)
+        try:
+            self._validate_params()
+            X, weight = self._validated(X, sample_weight, reset=stream is None)
+            self._asked_number(*self._forced_and_barred())
+            if stream is None:
+                stream = RowStream(X.shape[1])
+            stream.add(X, weight)
+        except BaseException:
+            # A batch that cannot be taken in changes nothing; as the first one it leaves nothing.
+            if stream is None:
+                self._forget()
+            raise
+        self._forget(keep=_STREAMED)
         self.stream_ = stream
         return self
 
@@ -333,9 +343,13 @@ class BSUFS(BaseSelector):
         stream = vars(self).get("stream_") if name in _SOLVED else None
         if stream is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        require_two_rows(stream.n_rows)
-        order = np.arange(self.n_features_in_)
-        self._finish(self._solve(stream.scatter(), order))
+        try:
+            require_two_rows(stream.n_rows)
+            order = stream.canonical_order()
+            self._finish(self._solve(stream.scatter().restricted(order), order))
+        except BaseException:
+            self._forget(keep=_STREAMED)
+            raise
         return vars(self)[name]
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -377,7 +391,7 @@ class BSUFS(BaseSelector):
                 model, W, forced, doubles, n_keep or 1, self._reporter(order)
             )
             self.path_ = {
-                "lambda_row": solution.lambda_row * model.unit,
+                "lambda_row": solution.lambda_row / model.shrink,
                 "n_alive": solution.n_alive,
                 "component_variance_ratio": solution.component_variance_ratio,
             }
@@ -386,7 +400,7 @@ class BSUFS(BaseSelector):
             self.row_gap_history_ = solution.row_gap_history
             self.element_gap_history_ = solution.element_gap_history
         self.survival_ = self._by_column(solution.survival.last_step, order)
-        self.objective_history_ = solution.objective_history * model.unit
+        self.objective_history_ = model.in_given_units(solution.objective_history)
         self.n_iter_ = solution.n_iter
         self.stopping_reason_ = solution.stopping_reason
         self._keep_iterates(solution, order)
@@ -434,13 +448,19 @@ class BSUFS(BaseSelector):
     def _start(self, scatter: Scatter, order: Indices) -> tuple[Array, Array]:
         """Return the leading eigenvalues and the frame to start from."""
         if not isinstance(self.init, str):
-            W = polar_factor(self._checked_init()[order])
-            return scatter.leading_eigenvectors(1)[0], W
-        limit = min(scatter.max_rank, scatter.shape[0])
+            W = self._checked_init()[order]
+            if W.shape[1] > order.size:
+                raise ValueError(
+                    f"init must have at most as many columns as there are features without "
+                    f"never_keep, {order.size}, got {W.shape[1]}. Take fewer components."
+                )
+            return scatter.leading_eigenvectors(1)[0], polar_factor(W)
+        limit = min(scatter.max_rank, order.size)
         if isinstance(self.n_components, Integral) and self.n_components > limit:
+            without = " without never_keep" if order.size < self.n_features_in_ else ""
             raise ValueError(
-                f"n_components must be at most min(n_samples - 1, n_features) = {limit}, got "
-                f"{self.n_components}. Ask for fewer, or for 'auto'."
+                f"n_components must be at most min(n_samples - 1, n_features{without}) = {limit}, "
+                f"got {self.n_components}. Ask for fewer, or for 'auto'."
             )
         values, W = start_frame(scatter, self.n_components)
         if self.init == "rotated-pca":
@@ -538,28 +558,28 @@ class BSUFS(BaseSelector):
             tol=self.tol,
             callback=callback,
         )
-        if not result.V[~forced].any():
-            self._warn_that_no_row_lives(model, row_norms(W[~forced & ~doubles]))
+        competing = ~forced & ~doubles
+        if competing.any() and not result.V[competing].any():
+            self._warn_that_no_row_lives(model, row_norms(W[competing]), int(forced.sum()))
         elif result.stopping_reason == "max_iter" and self.tol > 0:
             warnings.warn(
                 f"BSUFS did not converge in max_iter={self.max_iter} iterations; raise max_iter "
                 "or tol.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=6,
             )
         return result
 
-    def _warn_that_no_row_lives(self, model: ScaledModel, norms: Array) -> None:
-        asked = self.n_features_to_select
-        k = 1 if isinstance(asked, str) else asked
-        k = int(k) if isinstance(k, Integral) else max(1, round(float(k) * self.n_features_in_))
-        kept = np.sort(norms)[::-1][min(k, norms.size) - 1]
+    def _warn_that_no_row_lives(self, model: ScaledModel, norms: Array, n_forced: int) -> None:
+        k = self._asked_number(*self._forced_and_barred()) or 1
+        wanted = min(max(k - n_forced, 1), norms.size)
+        keeping = model.lambda_row_that_keeps(np.sort(norms)[::-1][wanted - 1])
         warnings.warn(
             f"lambda_row={self.lambda_row:g} is so large that no feature lives: the ranking only "
-            f"tells which died last. lambda_row={model.lambda_row_that_keeps(kept):.3g} would keep "
-            f"about {k}; lambda_row='path' needs no number.",
+            f"tells which died last. lambda_row={keeping:.3g} would keep {wanted} at the first "
+            "iteration; lambda_row='path' needs no number.",
             UserWarning,
-            stacklevel=5,
+            stacklevel=7,
         )
 
 
@@ -583,7 +603,8 @@ def _below_all_others(scores: Array, doubles: Mask, constant: Mask) -> Array:
     return np.where(constant, 0.0, raised)
 
 
-# What partial_fit leaves to be computed when first asked for.
+# What partial_fit sets, and what it leaves to be computed when first asked for.
+_STREAMED = frozenset({"stream_", "n_features_in_", "feature_names_in_"})
 _SOLVED = frozenset(
     {
         "scores_",
@@ -614,7 +635,8 @@ class SparsityPath:
     Parameters
     ----------
     lambda_row : array of shape (n_steps,)
-        Weight of the row penalty that each step used, relative to ||S||_2.
+        Weight of the row penalty that each step used, in units of ||S||_2 unless
+        ``scale="absolute"``.
     n_alive : array of int of shape (n_steps,)
         Living features after the step.
     explained_variance_ratio : array of shape (n_steps,)

@@ -20,6 +20,7 @@ from bsufs.scatter import Scatter
 from bsufs.solvers.alternation import Callback, Coupling, Problem, Progress
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import PolarStep, WStep
+from bsufs.stiefel import polar_factor
 
 # Rows that have died are taken out of the arrays when they are this share of them. In between they
 # are zero, which changes nothing but the cost.
@@ -91,6 +92,11 @@ class _LivingRows:
             self.alive = np.ones(self.rows.size, dtype=bool)
         elif dead_share:
             self.SW[~alive] = 0.0
+
+    def return_to_manifold(self) -> None:
+        """Make W a frame over the living rows again, after some have died."""
+        self.W = polar_factor(np.where(self.alive[:, None], self.W, 0.0))
+        self.SW = self @ self.W
 
 
 def sparsity_path(
@@ -178,6 +184,8 @@ def sparsity_path(
         survival.record(norms, alive, now.rows)
 
         now.bury(alive)
+        if w_step.starts_on_manifold:
+            now.return_to_manifold()
         row = Coupling(RowPenalty(strength / step, p), beta_row, tau)
         problem = Problem(scatter, row, element, tau)
         L = problem.linear_term(now.W, now.U, now.V)

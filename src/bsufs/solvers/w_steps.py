@@ -28,6 +28,11 @@ class Operator(Protocol):
 class WStep(Protocol):
     """What the alternation asks of a W-step."""
 
+    @property
+    def starts_on_manifold(self) -> bool:
+        """Whether the step needs an orthonormal W, and not only the product SW."""
+        ...
+
     def __call__(self, scatter: Operator, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
         """Return a frame with g no higher than at W, and its product with S."""
         ...
@@ -88,6 +93,17 @@ class PolarStep:
     tol: float = 1e-6
     max_steps: int = 20_000
 
+    @property
+    def starts_on_manifold(self) -> bool:
+        """Whether the step needs an orthonormal W; a given number of steps needs S W only.
+
+        Returns
+        -------
+        bool
+            True for steps repeated until W is stationary.
+        """
+        return self.n_steps is None
+
     def __call__(self, scatter: Operator, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
         """Return the frame after the steps, and its product with S.
 
@@ -141,6 +157,7 @@ class TrustRegionStep:
     tol: float = 1e-6
     max_steps: int = 100
     acceptance: float = 0.1
+    starts_on_manifold = True
 
     def __call__(self, scatter: Operator, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
         """Return a stationary frame of g no higher than W, and its product with S.
