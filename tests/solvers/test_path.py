@@ -120,8 +120,17 @@ def test_equal_rows_die_one_after_the_other():
     column = rng.standard_normal((30, 1))
     scatter = make_scatter(np.repeat(column, 8, axis=1))
     W = np.full((8, 1), 1 / np.sqrt(8))
-    path = sparsity_path(scatter, W, **SETTINGS)
-    np.testing.assert_array_equal(path.n_alive, np.arange(7, 0, -1))
+    for p in (0.0, 0.5, 0.9):
+        alive = []
+        path = sparsity_path(
+            scatter,
+            W,
+            **{**SETTINGS, "p": p},
+            callback=lambda now, alive=alive: alive.append(np.count_nonzero(row_norms(now.V))),
+        )
+        # A living row that ties with a dying one is alive, not at the threshold's zero.
+        np.testing.assert_array_equal(alive, np.arange(7, 0, -1))
+        np.testing.assert_array_equal(path.n_alive, alive)
 
 
 def test_the_path_can_be_stopped_and_bounded():

@@ -229,7 +229,7 @@ def _truncated_cg(
 
     for _ in range(d * m - m * (m + 1) // 2):
         direction_product = scatter @ direction
-        hessian = tangent_projection(W, -2.0 * direction_product - direction @ curvature)
+        hessian = _hessian_product(W, curvature, direction, direction_product)
         bend = float(np.vdot(direction, hessian))
         length = residual_square / bend if bend > 0 else np.inf
         next_square = step_square + length * (2.0 * step_along + length * direction_square)
@@ -259,6 +259,11 @@ def _truncated_cg(
         step_along = share * (step_along + length * direction_square)
         direction_square = residual_square + share**2 * direction_square
     return step, step_product, step_hessian, False
+
+
+def _hessian_product(W: Array, curvature: Array, M: Array, SM: Array) -> Array:
+    """Return Hess g(W)[M] for a tangent M, given S M and sym(W'(-2SW - L))."""
+    return tangent_projection(W, -2.0 * SM - M @ curvature)
 
 
 def _to_boundary(
