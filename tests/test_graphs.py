@@ -141,10 +141,44 @@ def test_spectral_responses_solve_the_generalised_eigenproblem(rng, n_pieces):
     np.testing.assert_allclose(values, expected[1:7], atol=1e-10)
 
 
+def section_of_the_eigenvalue_one(G):
+    """Return the leading eigenvectors without the constant, by dense Gram-Schmidt."""
+    degrees = G.sum(axis=1)
+    values, Y = linalg.eigh(G / np.sqrt(np.outer(degrees, degrees)))
+    values, Y = values[::-1], Y[:, ::-1].copy()
+    group = np.flatnonzero(np.abs(values - 1.0) < 1e-12)
+    Y[:, 0] = np.sqrt(degrees) / np.linalg.norm(np.sqrt(degrees))
+    for j in group[1:]:
+        Y[:, j] -= Y[:, :j] @ (Y[:, :j].T @ Y[:, j])
+        Y[:, j] /= np.linalg.norm(Y[:, j])
+    return values[1:], (Y / np.sqrt(degrees)[:, None])[:, 1:]
+
+
+@pytest.mark.parametrize("n_pieces", [2, 3])
+def test_responses_of_pieces_are_orthogonal_to_the_constant(rng, n_pieces):
+    sizes = (30, 20, 25)[:n_pieces]
+    X = np.vstack([rng.standard_normal((n, 3)) + 50.0 * i for i, n in enumerate(sizes)])
+    G = affinity(nearest_samples(X, 6, with_mean_distance=True), "heat")
+    D = G.sum(axis=1)
+    values, F = spectral_responses(G, 5)
+    np.testing.assert_allclose((F.T * D) @ F, np.eye(5), atol=1e-10)
+    np.testing.assert_allclose(D @ F, 0.0, atol=1e-10)
+    expected_values, expected = section_of_the_eigenvalue_one(G.toarray())
+    np.testing.assert_allclose(values, expected_values[:5], atol=1e-10)
+    if n_pieces == 2:
+        # Unique up to the sign.
+        np.testing.assert_allclose(np.abs(F), np.abs(expected[:, :5]), atol=1e-9)
+    first, pieces = F[:, : n_pieces - 1], expected[:, : n_pieces - 1]
+    np.testing.assert_allclose(first @ first.T, pieces @ pieces.T, atol=1e-10)
+
+
 def test_an_isolated_sample_gives_no_invalid_response():
     G = sparse.csr_array(sparse.block_diag([np.ones((5, 5)) - np.eye(5), np.zeros((1, 1))]))
-    _, F = spectral_responses(G, 4)
+    values, F = spectral_responses(G, 4)
     assert np.isfinite(F).all()
+    # It is no piece of its own: the four functions are those of the other samples.
+    np.testing.assert_allclose(values, -0.25)
+    assert spectral_responses(sparse.csr_array((3, 3)), 2)[0].size == 0
 
 
 def test_adaptive_weights_minimise_over_the_simplex(rng):
@@ -166,6 +200,20 @@ def test_projection_onto_the_simplex_is_optimal(rng):
     # Variational inequality: no vertex of the simplex lies on the other side of P.
     slope = np.einsum("ij,ij->i", V - P, P)
     assert ((V - P) - slope[:, None]).max() < 1e-12
+
+
+def test_projection_of_large_numbers_onto_the_simplex():
+    np.testing.assert_array_equal(onto_simplex(np.array([[1e17, 1e17]])), [[0.5, 0.5]])
+    V = np.array([[-1e17, -2e17, -1e17], [1e17, 0.0, -1e300]])
+    np.testing.assert_array_equal(onto_simplex(V), [[0.5, 0.0, 0.5], [1.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize("n", [50, 500])
+def test_a_repeated_eigenvalue_does_not_cost_eigenvectors(n):
+    A = sparse.csr_array(np.ones((n, n)) - np.eye(n))
+    values, vectors, _ = lowest_laplacian_eigenvectors(A, 4)
+    np.testing.assert_allclose(values, [0, n, n, n], atol=1e-9 * n)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(4), atol=1e-9)
 
 
 def test_reconstruction_weights_solve_the_local_problem(rng):

@@ -2,7 +2,9 @@
 
 Everything here is sparse or works in batches of rows: no array of n x n numbers is ever kept.
 Neighbours are exact, and samples at equal distance are taken in the order of their rows, so that
-the same data give the same graph everywhere.
+the same data give the same graph everywhere. The search is a blockwise one of its own for that
+reason: it keeps ties of whole numbers exact and gives them to the lower index, which tree searches
+do not promise, and this layer does not import scikit-learn.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from bsufs._linalg import some_eigenpairs
 from bsufs._typing import Array, Indices
 from bsufs.scatter import safe_unit_exponent
 
@@ -356,8 +359,7 @@ def lowest_eigenpairs(L: Any, null: Any, bound: float, count: int) -> tuple[Arra
         return np.empty(0), np.empty((n, 0))
     if n <= _SMALL or count > n // 4:
         matrix = L.toarray() + bound * (null @ null.T).toarray()
-        values, vectors = linalg.eigh(matrix, subset_by_index=[0, count - 1], check_finite=False)
-        return values, vectors
+        return some_eigenpairs(matrix, 0, count - 1)
     null_transposed = sparse.csr_array(null.T)
 
     def mirrored(v: Array) -> Array:
@@ -415,8 +417,10 @@ def spectral_responses(G: Any, count: int, floor: float = 1e-6) -> tuple[Array, 
     r"""Return the smoothest functions on a graph: the solutions of :math:`Gf = \mu Df`.
 
     With D the degrees, these are :math:`f = D^{-1/2}y` for the leading eigenvectors y of
-    :math:`D^{-1/2} G D^{-1/2}` without the constant one. On a graph in several pieces the
-    indicators of all pieces but the largest come first.
+    :math:`D^{-1/2} G D^{-1/2}` other than that of the constant, :math:`D^{1/2}1`, to which they are
+    orthogonal. On a graph in several pieces the first are constant on each piece: the indicators
+    of all pieces but the largest, in order of size, made orthogonal to the constant and then to
+    each other. Samples without an edge belong to no piece.
 
     Parameters
     ----------
@@ -443,13 +447,27 @@ def spectral_responses(G: Any, count: int, floor: float = 1e-6) -> tuple[Array, 
     n_connected, labels = components_by_size(G)
     null = _indicators(labels, n_connected, np.where(isolated, 1.0, np.sqrt(degrees)))
     L = sparse.csr_array(sparse.diags_array(np.where(isolated, 0.0, 1.0)) - symmetric(N))
-    pieces = null[:, 1 : 1 + count].toarray()
+    pieces = _piece_vectors(null, labels, np.sqrt(degrees), count)
     rest = max(0, min(count - pieces.shape[1], n - n_connected))
     values, vectors = lowest_eigenpairs(L, null, 2.0, rest)
     values = np.concatenate([np.ones(pieces.shape[1]), 1.0 - values])
     kept = np.abs(values) >= floor
     responses = inverse_root[:, None] * np.hstack([pieces, vectors])
     return values[kept], responses[:, kept]
+
+
+def _piece_vectors(null: Any, labels: Indices, constant: Array, count: int) -> Array:
+    """Return an orthonormal basis of the null space of a graph without its constant vector.
+
+    At most `count` vectors: the indicators from the second on, orthogonal to the constant.
+    """
+    # Pieces come in order of size; those of a single sample have no edge, and no eigenvalue one.
+    n_pieces = int(np.count_nonzero(np.bincount(labels) > 1))
+    if n_pieces < 2:
+        return np.empty((labels.size, 0))
+    indicators = null[:, 1 : min(1 + count, n_pieces)].toarray()
+    Q: Array = np.linalg.qr(np.column_stack([constant, indicators]))[0]
+    return Q[:, 1:]
 
 
 def _indicators(labels: Indices, count: int, weights: Array) -> Any:
@@ -549,6 +567,8 @@ def onto_simplex(V: Array) -> Array:
     array([[0.75, 0.25, 0.  ]])
     """
     k = V.shape[1]
+    # A shift of a row does not move its projection; from the maximum on large numbers do no harm.
+    V = V - V.max(axis=1, keepdims=True)
     descending = -np.sort(-V, axis=1)
     excess = np.cumsum(descending, axis=1) - 1.0
     alive = (descending * np.arange(1, k + 1) > excess).sum(axis=1)

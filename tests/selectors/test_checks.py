@@ -30,10 +30,20 @@ class Overwriting(MaxVariance):
         return self
 
 
+class Misplaced(MaxVariance):
+    """Breaks the promise that fitted matrices follow the columns."""
+
+    def _score(self, X, order):
+        scores = super()._score(X, order)
+        self.coef_ = scores[None, :]
+        return scores
+
+
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
         (FirstColumns, "FirstColumns: the same columns in another order"),
+        (Misplaced, "Misplaced: the columns of coef_ must be in the order"),
         (Infinite, "Infinite: scores_ must be finite"),
         (Overwriting, "Overwriting: fit must not change X"),
     ],

@@ -57,6 +57,24 @@ def test_the_reference_form_needs_u_other_than_one():
         FENPCAFS(2, u=1.0, compat="reference").fit(X)
 
 
+def test_coefficients_follow_the_columns():
+    X = np.random.default_rng(0).standard_normal((40, 6)) * [1, 5, 2, 6, 3, 4]
+    selector = FENPCAFS(3).fit(X)
+    np.testing.assert_allclose((selector.coef_**2).sum(axis=0), selector.scores_, rtol=1e-12)
+    assert selector.scores_.argmax() == 3
+
+
+def test_weights_and_values_are_in_the_units_of_the_data():
+    X = np.random.default_rng(0).standard_normal((40, 6)) * np.arange(1, 7)
+    plain, large = FENPCAFS(3).fit(X), FENPCAFS(3).fit(1e140 * X)
+    assert large.gamma_ == pytest.approx(1e280 * plain.gamma_)
+    np.testing.assert_allclose(
+        large.objective_history_[-1], 1e280 * plain.objective_history_[-1], rtol=1e-6
+    )
+    assert np.isinf(FENPCAFS(3).fit(1e250 * X).gamma_)
+    assert FENPCAFS(3, gamma=2.5).fit(1e250 * X).gamma_ == 2.5
+
+
 def test_single_column_and_constant_data():
     X = np.random.default_rng(0).standard_normal((20, 1))
     assert FENPCAFS(1).fit(X).support_.tolist() == [True]

@@ -1,22 +1,16 @@
-"""Laplacian score: the Rayleigh quotient, the reference runs, and the contract of a selector."""
+"""Laplacian score: the Rayleigh quotient and the reference runs."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bsufs.graphs import affinity, laplacian, nearest_samples
 from bsufs.selectors.laplacian_score import LaplacianScore
 from tests.golden import assert_agrees, golden_cases, golden_data
 
 WEIGHTS = {"Binary": "binary", "HeatKernel": "heat", "Cosine": "cosine"}
-
-
-@parametrize_with_checks([LaplacianScore()])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize(("dataset", "run"), golden_cases("LapScore"))

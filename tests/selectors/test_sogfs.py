@@ -1,10 +1,9 @@
-"""SOGFS: its steps, the reference runs, and the contract of a selector."""
+"""SOGFS: its steps and the reference runs."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bsufs.graphs import affinity, components_by_size, laplacian, nearest_samples
 from bsufs.selectors.sogfs import SOGFS
@@ -12,11 +11,6 @@ from bsufs.solvers.reweighted import reweighted_eigenvectors
 from bsufs.solvers.row_space import form_of_samples, row_space
 from bsufs.solvers.structured_graph import pair_distances
 from tests.golden import assert_agrees, golden_cases, golden_data
-
-
-@parametrize_with_checks([SOGFS()])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize(("dataset", "run"), golden_cases("SOGFS"))
@@ -87,12 +81,24 @@ def test_two_samples_and_equal_samples():
     SOGFS(1).fit(np.array([[0.0, 1.0], [1.0, 0.0]]))
     selector = SOGFS(1).fit(np.ones((5, 2)))
     np.testing.assert_array_equal(selector.scores_, 0.0)
+    assert selector.affinity_.shape == (5, 5)
+    assert selector.gamma_ > 0
+    assert selector.rank_weight_ > 0
+    assert selector.objective_history_.size == selector.n_iter_ == 0
+    assert SOGFS(1, gamma=0.3).fit(np.ones((5, 2))).gamma_ == 0.3
+
+
+def test_samples_that_are_all_equally_far():
+    assert np.isfinite(SOGFS(3).fit(np.eye(50)).scores_).all()
 
 
 def test_too_many_pieces_are_cut_back():
     X = np.vstack([np.random.default_rng(4).standard_normal((8, 3)) + 100 * i for i in range(4)])
-    selector = SOGFS(2, n_components=2, n_clusters=2, n_neighbors=3, max_iter=4).fit(X)
-    assert np.isfinite(selector.scores_).all()
+    options = {"n_components": 2, "n_clusters": 2, "n_neighbors": 3}
+    once, twice = (SOGFS(2, max_iter=k, **options).fit(X) for k in (1, 2))
+    assert components_by_size(twice.affinity_)[0] > 2
+    assert twice.rank_weight_ == once.rank_weight_ / 2
+    assert twice.stopping_reason_ == "max_iter"
 
 
 def test_wrong_parameters_are_explained():

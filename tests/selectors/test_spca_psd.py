@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from bsufs.scatter import FactoredScatter, make_scatter
 from bsufs.selectors import SPCAPSD
@@ -68,6 +69,34 @@ def test_the_objective_never_rises_by_default(shape, lambda_row):
     assert (np.diff(history) <= 1e-8 * history[0]).all()
 
 
+def least_value(X, lambda_row, eta):
+    """Minimise over Omega = BB', which for enough columns of B has no other minimum."""
+    Xc = X - X.mean(axis=0)
+    d, r = X.shape[1], min(X.shape)
+
+    def value(b):
+        B = b.reshape(d, r)
+        images, gram = Xc @ B, B.T @ B
+        residual = Xc - images @ B.T
+        norms = np.sqrt(np.einsum("ij,ij->i", B, B @ gram) + 1e-14)
+        slope = -2 * (residual.T @ images + Xc.T @ (residual @ B)) + 2 * eta * B
+        slope += lambda_row * ((B @ gram) / norms[:, None] + B @ ((B / norms[:, None]).T @ B))
+        total = np.vdot(residual, residual) + lambda_row * norms.sum() + eta * np.trace(gram)
+        return total, slope.ravel()
+
+    start = np.linalg.svd(Xc, full_matrices=False)[2].T
+    return minimize(value, start.ravel(), jac=True, method="L-BFGS-B").fun
+
+
+@pytest.mark.parametrize("shape", [(60, 15), (30, 40), (10, 60)])
+def test_the_point_reached_is_near_the_minimiser(shape):
+    X = np.random.default_rng(0).standard_normal(shape)
+    average = X.var(axis=0).sum() * shape[0] / shape[1]
+    reached = SPCAPSD(5).fit(X).objective_history_[-1]
+    least = least_value(X, average, average)
+    assert least * (1 - 1e-4) <= reached <= 1.02 * least
+
+
 def test_the_reference_may_raise_the_objective():
     X = np.random.default_rng(0).standard_normal((10, 60))
     free = SPCAPSD(5, lambda_row=0.1, eta=0.1, compat="reference", max_iter=20).fit(X)
@@ -95,8 +124,9 @@ def test_starts():
         SPCAPSD(2, init=own, **options).fit(X).scores_[shuffle],
         SPCAPSD(2, init=own[shuffle], **options).fit(X[:, shuffle]).scores_,
     )
-    with pytest.raises(ValueError, match="init must hold n_features = 6 finite numbers"):
-        SPCAPSD(2, init=[1.0, 2.0]).fit(X)
+    for init in ([1.0, 2.0], ["a"] * 6, [np.nan] * 6, [-1.0] * 6):
+        with pytest.raises(ValueError, match=r"init must be .* = \(6,\) .*Use init='identity'"):
+            SPCAPSD(2, init=init).fit(X)
 
 
 def test_single_column_and_constant_data():

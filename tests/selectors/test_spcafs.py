@@ -54,6 +54,25 @@ def test_the_unit_of_the_data_does_not_matter_by_default():
         )
 
 
+def test_weights_and_values_are_in_the_units_of_the_data():
+    X = np.random.default_rng(0).standard_normal((40, 6)) * np.arange(1, 7)
+    plain, large = SPCAFS(3).fit(X), SPCAFS(3).fit(1e140 * X)
+    assert large.gamma_ == pytest.approx(1e280 * plain.gamma_)
+    np.testing.assert_allclose(
+        large.objective_history_[-1], 1e280 * plain.objective_history_[-1], rtol=1e-6
+    )
+    assert np.isinf(SPCAFS(3).fit(1e250 * X).gamma_)
+    assert SPCAFS(3, gamma=2.5).fit(1e250 * X).gamma_ == 2.5
+
+
+def test_one_hot_data():
+    # Eigenvalues repeat, of which LAPACK may lose some when asked for a range.
+    X = np.eye(13)[np.arange(39) % 13]
+    for m in (1, 3, 12):
+        assert SPCAFS(n_components=m).fit(X).components_.shape == (m, 13)
+    assert np.isfinite(SPCAFS().fit(X).scores_).all()
+
+
 def test_more_components_than_the_data_can_have_are_refused():
     with pytest.raises(
         ValueError, match=r"n_components must be at most 4, .* got 5\. Ask for fewer"

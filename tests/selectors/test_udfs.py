@@ -1,22 +1,16 @@
-"""UDFS: its matrix, descent, the reference runs, and the contract of a selector."""
+"""UDFS: its matrix, descent and the reference runs."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from scipy import linalg
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bsufs.graphs import discriminative_laplacian, nearest_samples
 from bsufs.selectors.udfs import UDFS
 from bsufs.solvers.reweighted import lowest_eigenvectors
 from bsufs.solvers.row_space import RowSpaceForm, row_space
 from tests.golden import assert_agrees, golden_cases, golden_data
-
-
-@parametrize_with_checks([UDFS()])
-def test_scikit_learn_contract(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize(("dataset", "run"), golden_cases("UDFS"))
@@ -103,7 +97,30 @@ def test_full_rank_data_do_not_feel_the_restriction():
 
 def test_few_features_use_the_other_formula_of_the_reference():
     X = np.random.default_rng(6).standard_normal((30, 4))
-    UDFS(2, n_components=2, gamma="auto", compat="reference").fit(X)
+    gamma, ridge, k = 0.1, 0.2, 5
+    distances = ((X[:, None] - X) ** 2).sum(axis=2)
+    J = np.eye(k + 1) - 1 / (k + 1)
+    L = np.zeros((30, 30))
+    for local in np.argsort(distances, axis=1, kind="stable")[:, : k + 1]:
+        Y = J @ X[local]
+        inner = np.linalg.inv(np.eye(4) + ridge * Y.T @ Y)
+        L[np.ix_(local, local)] += J - ridge * Y @ inner @ Y.T
+    M = X.T @ L @ X
+    weights = np.ones(4)
+    for _ in range(20):
+        W = linalg.eigh(M + gamma * np.diag(weights))[1][:, :2]
+        scores = (W**2).sum(axis=1)
+        weights = 0.5 / np.sqrt(scores + 2**-52)
+    options = {"n_components": 2, "gamma": gamma, "ridge": ridge, "n_neighbors": k}
+    selector = UDFS(2, compat="reference", **options).fit(X)
+    np.testing.assert_allclose(selector.scores_, scores, atol=1e-8)
+    other = UDFS(2, compat="reference", **{**options, "n_neighbors": 2}).fit(X)
+    assert np.abs(other.scores_ - scores).max() > 1e-3
+
+
+def test_a_first_term_that_vanishes_on_a_subspace():
+    X = np.random.default_rng(0).standard_normal((10, 60))
+    assert np.isfinite(UDFS(compat="reference").fit(X).scores_).all()
 
 
 def test_data_without_variation_score_zero():
@@ -114,8 +131,17 @@ def test_data_without_variation_score_zero():
 
 def test_wrong_parameters_are_explained():
     X = np.random.default_rng(7).standard_normal((10, 4))
-    with pytest.raises(ValueError, match="x0 must have one number for each of the 4 features"):
-        UDFS(x0=np.ones(3)).fit(X)
+    for x0, found in (
+        (np.ones(3), "shape"),
+        ([1, 2, np.nan, 4], "nan"),
+        ([1, 2, np.inf, 4], "inf"),
+        (["a", "b", "c", "d"], "could not convert"),
+    ):
+        with pytest.raises(ValueError, match=rf"x0 must be .* = \(4,\) .*{found}.*Leave x0 out"):
+            UDFS(x0=x0).fit(X)
+    copies = np.repeat(X, 3, axis=0)
+    with pytest.raises(ValueError, match=r"ridge must be large enough .* Raise it"):
+        UDFS(n_neighbors=2, ridge=1e-320, n_components=2, compat="reference").fit(copies)
     with pytest.raises(ValueError, match="n_components must be at most 4"):
         UDFS(n_components=5).fit(X)
 

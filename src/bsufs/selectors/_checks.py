@@ -15,9 +15,10 @@ def check_selector(estimator: Any) -> None:
     """Check that an estimator keeps the promises of a selector.
 
     Runs scikit-learn's own checks, then: exactly k features come out for several k; scores,
-    ranking and support agree, larger is better; the order of the columns does not matter; constant
-    columns come last; X is not changed; the same seed gives the same answer; all scores are
-    finite; missing values are refused with a message that says so.
+    ranking and support agree, larger is better; the order of the columns does not matter, and
+    fitted matrices with a column for each feature follow it; constant columns come last; X is not
+    changed; the same seed gives the same answer; all scores are finite; missing values are refused
+    with a message that says so.
 
     Parameters
     ----------
@@ -118,6 +119,34 @@ def _check_column_order(estimator: Any) -> None:
         )
 
 
+def _check_matrices_follow_the_columns(estimator: Any) -> None:
+    for X in (_data(), _data(8, 20)):
+        shuffle = np.random.default_rng(2).permutation(X.shape[1])
+        fitted = _wants(estimator, 5).fit(X)
+        shuffled = _wants(estimator, 5).fit(X[:, shuffle])
+        for name, matrix in _matrices_of_features(fitted).items():
+            # Signs are free, and so is the basis of a subspace; the norms of columns are not.
+            before = np.linalg.norm(matrix, axis=0)[shuffle]
+            after = np.linalg.norm(getattr(shuffled, name), axis=0)
+            _promise(
+                np.allclose(before, after, rtol=0.0, atol=1e-6 * (before.max() or 1.0)),
+                estimator,
+                f"the columns of {name} must be in the order of the columns of X.",
+            )
+
+
+def _matrices_of_features(fitted: Any) -> dict[str, NDArray[Any]]:
+    """Return the fitted matrices with one column for each feature."""
+    return {
+        name: value
+        for name, value in vars(fitted).items()
+        if name.endswith("_")
+        and isinstance(value, np.ndarray)
+        and value.ndim == 2
+        and value.shape[1] == fitted.n_features_in_
+    }
+
+
 def _check_constant_columns(estimator: Any) -> None:
     X = _data()
     constant = [0, 5, 11]
@@ -167,6 +196,7 @@ _CHECKS: tuple[Callable[[Any], None], ...] = (
     _check_exact_number,
     _check_scores_and_ranking,
     _check_column_order,
+    _check_matrices_follow_the_columns,
     _check_constant_columns,
     _check_data_unchanged,
     _check_reproducible,

@@ -12,14 +12,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bsufs._typing import Array, Indices
 from bsufs.penalties import row_norms
 from bsufs.scatter import DenseScatter, FactoredScatter, Scatter, make_scatter
-from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored, ScoringSelector
 from bsufs.solvers.fuzzy_elastic_net import (
     ElasticNet,
     exact_ridge_step,
     fuzzy_elastic_net,
     reference_ridge_step,
 )
-from bsufs.solvers.principal import in_units_of, principal_frame
+from bsufs.solvers.principal import in_units_of, in_units_of_data, principal_frame
 from bsufs.solvers.reweighted import DenseForm, FactoredForm, QuadraticForm
 
 # With gamma="auto" the penalty of the principal components is this share of the variance that they
@@ -80,9 +80,10 @@ class FENPCAFS(ScoringSelector):
     alpha_ : float
         The share of the ridge.
     gamma_, s_ : float
-        The weights used.
+        The weights used, the first in the units of the scatter matrix; infinite or zero if it is
+        out of range.
     objective_history_ : array
-        The objective after each iteration.
+        The objective after each iteration, likewise.
     n_iter_ : int
         Iterations done.
     stopping_reason_ : str
@@ -141,6 +142,8 @@ class FENPCAFS(ScoringSelector):
         "tol": [Interval(Real, 0, None, closed="left")],
     }
 
+    coef_: Array
+
     def __init__(
         self,
         n_features_to_select: int | float | str = "auto",
@@ -163,6 +166,12 @@ class FENPCAFS(ScoringSelector):
         self.compat = compat
         self.max_iter = max_iter
         self.tol = tol
+
+    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
+        scored = super()._fit(X, sample_weight)
+        # The coefficients were found for columns in an order of their own.
+        self.coef_ = self.coef_[:, scored.position]
+        return scored
 
     def _score(self, X: Any, order: Indices) -> Array:
         scatter = make_scatter(X)
@@ -195,8 +204,10 @@ class FENPCAFS(ScoringSelector):
         self.coef_ = result.W.T
         self.n_components_ = m
         self.alpha_ = result.alpha
-        self.gamma_, self.s_ = net.gamma, net.s
-        self.objective_history_ = result.objective_history
+        auto = isinstance(self.gamma, str)
+        self.gamma_ = float(in_units_of_data(scatter, net.gamma) if auto else self.gamma)
+        self.s_ = net.s
+        self.objective_history_ = in_units_of_data(scatter, result.objective_history)
         self.n_iter_ = result.n_iter
         self.stopping_reason_ = result.stopping_reason
         return row_norms(result.W) ** 2

@@ -12,7 +12,7 @@ from bsufs.penalties import row_norms
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.solvers.feature_sparse import feature_sparse_subspace
-from bsufs.solvers.principal import principal_frame
+from bsufs.solvers.principal import in_units_of_data, principal_frame
 
 
 class FSPCA(ScoringSelector):
@@ -135,7 +135,7 @@ class FSPCA(ScoringSelector):
         )
         self.components_ = result.W.T
         self.n_components_ = result.W.shape[1]
-        self.objective_history_ = result.objective_history
+        self.objective_history_ = in_units_of_data(scatter, result.objective_history)
         self.n_iter_ = result.n_iter
         self.stopping_reason_ = result.stopping_reason
         return row_norms(result.W) ** 2

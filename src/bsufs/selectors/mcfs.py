@@ -11,9 +11,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices
 from bsufs.graphs import affinity, in_safe_units, nearest_samples, spectral_responses
-from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
-from bsufs.solvers.components import start_frame
+from bsufs.selectors._parameters import components_above_noise
 from bsufs.solvers.lars import Design, lars
 
 # "auto" takes no more functions than this: each one costs a regression path.
@@ -39,7 +38,8 @@ class MCFS(ScoringSelector):
     n_components : int or "auto", default="auto"
         The paper's K, how many functions to regress on, usually the number of clusters: a number,
         or "auto", the number of principal components above the noise edge (parallel analysis), at
-        most 20.
+        most 20. Cut to the number of functions that there are: below n_samples, and without those
+        of eigenvalue zero; see `n_components_`.
     n_neighbors : int, default=5
         Neighbours of each sample; reduced to n_samples - 1 if there are fewer.
     n_nonzero : int or "auto", default="auto"
@@ -80,8 +80,9 @@ class MCFS(ScoringSelector):
     As in the publication columns are not centred and there is no intercept: standardise data whose
     columns have large means.
 
-    On a graph in several pieces the first functions are not unique. Here they are the indicators of
-    the pieces but the largest, in order of size.
+    On a graph in several pieces the first functions are constant on each, and unique up to the sign
+    for two pieces only. Here they are the indicators of the pieces but the largest, in order of
+    size, made orthogonal, with the degrees as weights, to the constant and then to each other.
 
     The parameters k, n_eig and n_features of the reference runs are `n_neighbors`, `n_components`
     and `n_nonzero`, with ``compat="reference"``.
@@ -165,10 +166,7 @@ class MCFS(ScoringSelector):
     def _n_responses(self, X: Any) -> int:
         if not isinstance(self.n_components, str):
             return self.n_components
-        scatter = make_scatter(X)
-        if not scatter.diagonal().any():
-            return 1
-        return min(start_frame(scatter, "auto")[0].size, _MOST_AUTO_COMPONENTS)
+        return min(components_above_noise(X), _MOST_AUTO_COMPONENTS)
 
 
 def _mean_squared_length(X: Any) -> float:

@@ -13,7 +13,7 @@ from bsufs._typing import Array, Indices
 from bsufs.graphs import adaptive_neighbours, directed_affinity, in_safe_units, laplacian, symmetric
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
-from bsufs.solvers.components import start_frame
+from bsufs.selectors._parameters import components_above_noise
 from bsufs.solvers.self_representation import (
     SmoothnessOperator,
     bytes_needed,
@@ -93,8 +93,9 @@ class NLGMS(ScoringSelector):
     Notes
     -----
     Z, its copy and their multiplier are dense matrices with one row and one column for each sample:
-    the method needs about 8 * (10 n^2 + 6 n d) bytes for n samples and d features, which with the
-    default `max_memory` allows some 4900 samples. Pass a sample of the rows if there are more.
+    with the work of its decompositions the method needs about 8 * (14 n^2 + 6 n d) bytes for n
+    samples and d features, which with the default `max_memory` allows some 4200 samples. Pass a
+    sample of the rows if there are more.
 
     The public code computes the distances of the projected samples and then sorts those of the
     data, so that its graph never changes; it starts from random frames; and with more features than
@@ -105,7 +106,9 @@ class NLGMS(ScoringSelector):
 
     References
     ----------
-    NLGMS (2024). Knowledge-Based Systems. Public code: https://github.com/hrbai/NLGMS.
+    Bai, H., Huang, M., Zhong, P. (2024). Precise feature selection via non-convex regularized graph
+    embedding and self-representation for unsupervised learning. Knowledge-Based Systems. Public
+    code: https://github.com/hrbai/NLGMS.
 
     Examples
     --------
@@ -203,8 +206,7 @@ class NLGMS(ScoringSelector):
     def _first_frame(self, X: Array, k: int) -> Array:
         scatter = make_scatter(X)
         if isinstance(self.n_components, str):
-            found = start_frame(scatter, "auto")[0].size if scatter.diagonal().any() else 1
-            m = int(np.clip(found, 1, max(min(k - 1, scatter.max_rank), 1)))
+            m = min(components_above_noise(X), max(min(k - 1, scatter.max_rank), 1))
         else:
             m = self.n_components
             limit = k if self.compat == "reference" else min(k, scatter.max_rank)

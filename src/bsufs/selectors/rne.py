@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bsufs._typing import Array, Indices
 from bsufs.graphs import directed_affinity, in_safe_units, nearest_samples, reconstruction_weights
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._parameters import checked_array
 from bsufs.solvers.neighbourhood_embedding import (
     ElementwiseSplit,
     make_split,
@@ -36,7 +37,8 @@ class RNE(ScoringSelector):
     n_features_to_select : int, float or "auto", default="auto"
         How many features to keep: a number, a share of all, or "auto", half of them.
     n_components : int or "auto", default="auto"
-        Number of columns m of H; "auto" is the number of features to select, at most 50.
+        Number of columns m of H, at most the number of features; "auto" is the number of features
+        to select, at most 50.
     n_neighbors : int, default=5
         Neighbours of each sample; reduced to n_samples - 1 if there are fewer.
     alpha : float, default=1e3
@@ -103,7 +105,8 @@ class RNE(ScoringSelector):
 
     For n_features > 3 n_samples, and above 8000 features, the multiplicative steps use another
     split of the quadratic term than the reference code, one that needs no square matrix of the size
-    of the features; ``compat="reference"`` always needs two such matrices.
+    of the features; ``compat="reference"`` always needs one such matrix, and two unless there are
+    more features than samples.
 
     References
     ----------
@@ -226,21 +229,30 @@ class RNE(ScoringSelector):
         if isinstance(self.init, str):
             rows = (order if self.compat == "reference" else np.arange(d)) + 1
             return 0.5 + 0.5 * np.sin(np.add.outer(rows * m, np.arange(1, m + 1)))
-        H = np.array(self.init, dtype=np.float64)
-        if H.ndim != 2 or H.shape[0] != d or (m != H.shape[1] and self.n_components != "auto"):
-            raise ValueError(
-                f"init must be an array of shape (n_features, n_components) = ({d}, {m}), got "
-                f"shape {H.shape}."
-            )
-        if not (H >= 0).all():
-            raise ValueError(
-                "init must not be negative, got a smallest entry of "
-                f"{H.min():g}. Take its absolute values."
-            )
+        columns = None if isinstance(self.n_components, str) else m
+        H = checked_array(
+            "init",
+            self.init,
+            (d, columns),
+            "'sine', 'random', or an array of shape (n_features, n_components) = "
+            f"({d}, {'any number' if columns is None else columns})",
+            "Use init='sine' if in doubt.",
+            non_negative=True,
+        )
+        _refuse_too_many_columns("the number of columns of init", H.shape[1], d)
         return H[order]
 
     def _n_columns(self, d: int) -> int:
-        if not isinstance(self.n_components, str):
-            return self.n_components
-        selected = self._n_to_select(d)
-        return min(selected, _MOST_AUTO_COMPONENTS)
+        if isinstance(self.n_components, str):
+            return min(self._n_to_select(d), _MOST_AUTO_COMPONENTS)
+        _refuse_too_many_columns("n_components", self.n_components, d)
+        return self.n_components
+
+
+def _refuse_too_many_columns(name: str, m: int, d: int) -> None:
+    """Raise an error if the columns of H are too many to be orthonormal."""
+    if m > d:
+        raise ValueError(
+            f"{name} must be at most the number of features, {d}, or the columns of H cannot be "
+            f"orthonormal, got {m}. Ask for fewer, or use n_components='auto'."
+        )

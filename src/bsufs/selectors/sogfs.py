@@ -10,11 +10,10 @@ from scipy import linalg
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices
-from bsufs.graphs import in_safe_units
+from bsufs.graphs import adaptive_neighbours, directed_affinity, in_safe_units, symmetric
 from bsufs.penalties import row_norms
-from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
-from bsufs.solvers.components import start_frame
+from bsufs.selectors._parameters import n_directions
 from bsufs.solvers.reweighted import FactoredForm, QuadraticForm
 from bsufs.solvers.row_space import form_of_samples, row_space
 from bsufs.solvers.structured_graph import GraphSettings, structured_graph
@@ -168,23 +167,26 @@ class SOGFS(ScoringSelector):
         Z = _standardised(in_safe_units(X), smoothed=literal)
         basis = None if literal else row_space(Z)
         rank = d if basis is None else basis.shape[1]
-        m = self._n_columns(Z, rank)
+        m = n_directions(self.n_components, Z, rank)
         c = min(m + 1, n) if isinstance(self.n_clusters, str) else self.n_clusters
         if c > n:
             raise ValueError(
                 f"n_clusters must be at most the number of samples, {n}, got {c}. Ask for fewer."
             )
         self.n_components_, self.n_clusters_ = m, c
-        if rank == 0:
-            # Nothing varies, so no feature is better than another.
-            self.components_ = np.zeros((m, d))
-            self.n_iter_, self.stopping_reason_ = 0, "converged"
-            return np.zeros(d)
         if isinstance(self.gamma, str):
             # Columns have unit length, and their mean squared slope on a graph is about one.
-            self.gamma_ = _AUTO_SHARE * np.sqrt(m * d) / rank
+            self.gamma_ = _AUTO_SHARE * float(np.sqrt(m * d)) / max(rank, 1)
         else:
             self.gamma_ = float(self.gamma)
+        if rank == 0:
+            # Nothing varies, so no feature is better than another, and no graph than the first.
+            indices, weights, self.rank_weight_ = adaptive_neighbours(Z, self.n_neighbors)
+            self.affinity_ = symmetric(directed_affinity(indices, weights))
+            self.components_ = np.zeros((m, d))
+            self.objective_history_: Array = np.zeros(0)
+            self.n_iter_, self.stopping_reason_ = 0, "converged"
+            return np.zeros(d)
         settings = GraphSettings(
             n_components=m,
             n_clusters=c,
@@ -209,17 +211,6 @@ class SOGFS(ScoringSelector):
         self.n_iter_ = result.n_iter
         self.stopping_reason_ = result.stopping_reason
         return row_norms(result.W) ** 2
-
-    def _n_columns(self, Z: Array, rank: int) -> int:
-        if isinstance(self.n_components, str):
-            found = start_frame(make_scatter(Z), "auto")[0].size if Z.any() else 1
-            return int(np.clip(found, 1, max(rank, 1)))
-        if self.n_components > max(rank, 1):
-            raise ValueError(
-                f"n_components must be at most {rank}, the number of dimensions that the samples "
-                f"span, got {self.n_components}. Ask for fewer, or for 'auto'."
-            )
-        return self.n_components
 
 
 def _standardised(X: Array, smoothed: bool) -> Array:

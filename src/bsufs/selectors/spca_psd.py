@@ -12,7 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bsufs._typing import Array, Indices
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
-from bsufs.solvers.principal import in_units_of
+from bsufs.selectors._parameters import checked_array
+from bsufs.solvers.principal import in_units_of, in_units_of_data
 from bsufs.solvers.psd_projection import psd_projection
 
 
@@ -83,7 +84,11 @@ class SPCAPSD(ScoringSelector):
     Projecting the solution of the problem without the constraint does not solve the problem with
     it, so an iteration may raise the objective, and with small weights it often does after the
     first few. By default such an iteration is not taken and ends the run, so that the objective
-    never rises; ``compat="reference"`` takes it.
+    never rises; ``compat="reference"`` takes it. The point reached is then not the minimiser: on
+    four sets of data with up to 4434 features the minimum, found by another solver, was 0.2 to 6 %
+    lower, with 47 to 50 of the best 50 features the same. Going only part of the way to the refused
+    Omega hardly helps, since the objective does not fall in that direction either: where tried it
+    gained less than 0.02 %.
 
     The parameters lambda and eta of the public code are `lambda_row` and `eta`. Its start is
     random; the deterministic start diag(1/d, 2/d, ..., 1) is
@@ -159,7 +164,7 @@ class SPCAPSD(ScoringSelector):
             tol=self.tol if as_reference else self.tol * scatter.trace(),
         )
         self.rank_ = result.rank
-        self.objective_history_ = result.objective_history
+        self.objective_history_ = in_units_of_data(scatter, result.objective_history)
         self.n_iter_ = result.n_iter
         self.stopping_reason_ = result.stopping_reason
         scores: Array = result.column_norms**2
@@ -172,12 +177,13 @@ class SPCAPSD(ScoringSelector):
                 return np.ones(d)
             # Drawn for the columns in an order of their own, so that theirs does not matter.
             return np.asarray(check_random_state(self.random_state).uniform(size=d))
-        start = np.asarray(self.init, dtype=np.float64)
-        if start.shape != (d,) or not np.isfinite(start).all() or (start < 0).any():
-            raise ValueError(
-                f"init must hold n_features = {d} finite numbers that are not negative, the "
-                f"diagonal of the first Omega, got shape {start.shape}. Use init='identity' if in "
-                "doubt."
-            )
+        start = checked_array(
+            "init",
+            self.init,
+            (d,),
+            f"'identity', 'random', or an array of shape (n_features,) = ({d},)",
+            "Use init='identity' if in doubt.",
+            non_negative=True,
+        )
         ordered: Array = start[order]
         return ordered

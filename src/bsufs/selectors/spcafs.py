@@ -12,7 +12,7 @@ from bsufs._typing import Array, Indices
 from bsufs.penalties import row_norms
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
-from bsufs.solvers.principal import in_units_of, principal_frame
+from bsufs.solvers.principal import in_units_of, in_units_of_data, principal_frame
 from bsufs.solvers.reweighted import negative_scatter, reweighted_eigenvectors
 
 # With gamma="auto" the penalty of the principal components is this share of the variance that they
@@ -66,9 +66,9 @@ class SPCAFS(ScoringSelector):
     n_components_ : int
         The number of components.
     gamma_ : float
-        The weight used.
+        The weight used, in the units of S; infinite or zero if it is out of range.
     objective_history_ : array
-        The objective after each iteration.
+        The objective after each iteration, likewise.
     n_iter_ : int
         Iterations done.
     stopping_reason_ : str
@@ -148,8 +148,10 @@ class SPCAFS(ScoringSelector):
         if isinstance(self.gamma, str):
             penalty = float((row_norms(frame) ** self.p).sum())
             gamma = _AUTO_SHARE * float(eigenvalues.sum()) / penalty or 1.0
+            self.gamma_ = float(in_units_of_data(scatter, gamma))
         else:
             gamma = in_units_of(scatter, float(self.gamma))
+            self.gamma_ = float(self.gamma)
         as_reference = self.compat == "reference"
 
         def reference_value(trace: float, squares: Array) -> float:
@@ -166,8 +168,7 @@ class SPCAFS(ScoringSelector):
         )
         self.components_ = result.W.T
         self.n_components_ = m
-        self.gamma_ = gamma
-        self.objective_history_ = result.objective_history
+        self.objective_history_ = in_units_of_data(scatter, result.objective_history)
         self.n_iter_ = result.n_iter
         self.stopping_reason_ = result.stopping_reason
         return row_norms(result.W) ** 2

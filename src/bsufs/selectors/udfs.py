@@ -12,9 +12,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bsufs._typing import Array, Indices
 from bsufs.graphs import discriminative_laplacian, in_safe_units, local_variance, nearest_samples
 from bsufs.penalties import row_norms
-from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
-from bsufs.solvers.components import start_frame
+from bsufs.selectors._parameters import checked_array, n_directions
 from bsufs.solvers.reweighted import (
     FactoredForm,
     QuadraticForm,
@@ -164,19 +163,20 @@ class UDFS(ScoringSelector):
     def _start_weights(self, order: Indices) -> Array | None:
         if self.x0 is None:
             return None
-        x0 = np.asarray(self.x0, dtype=np.float64)
-        if x0.shape != order.shape:
-            raise ValueError(
-                f"x0 must have one number for each of the {order.size} features, got shape "
-                f"{x0.shape}."
-            )
+        x0 = checked_array(
+            "x0",
+            self.x0,
+            order.shape,
+            f"None or an array of shape (n_features,) = ({order.size},)",
+            "Leave x0 out to start with equal weights.",
+        )
         return row_weights(x0[order] ** 2, 1.0)
 
     def _score(self, X: Any, order: Indices) -> Array:
         X = in_safe_units(X)
         d = X.shape[1]
         form, trace, rank = self._form(X)
-        m = self._n_directions(X, rank)
+        m = n_directions(self.n_components, X, rank)
         self.n_components_ = m
         self.components_ = np.zeros((m, d))
         if rank == 0:
@@ -211,11 +211,11 @@ class UDFS(ScoringSelector):
         indices = nearest_samples(X, k).indices
         if self.compat != "reference":
             ridge = self.ridge * (local_variance(X, indices) or 1.0)
-            L = discriminative_laplacian(X, indices, ridge)
+            L = self._laplacian(X, indices, ridge)
             # Constant vectors are in the null space of L: centring changes nothing but rounding.
             form = form_of_samples(X - X.mean(axis=0), L, row_space(X))
             return form, float(form.K.trace()), form.K.shape[0]
-        L = discriminative_laplacian(X, indices, self.ridge, swapped_ridge=d <= k)
+        L = self._laplacian(X, indices, self.ridge, swapped_ridge=d <= k)
         if d <= n:
             dense = form_of_samples(X, L, None)
             return dense, float(dense.K.trace()), d
@@ -224,14 +224,12 @@ class UDFS(ScoringSelector):
         A = (np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T) @ X
         return FactoredForm(A), float(np.vdot(A, A)), d
 
-    def _n_directions(self, X: Array, rank: int) -> int:
-        if isinstance(self.n_components, str):
-            scatter = make_scatter(X)
-            found = start_frame(scatter, "auto")[0].size if scatter.diagonal().any() else 1
-            return int(np.clip(found, 1, max(rank, 1)))
-        if self.n_components > max(rank, 1):
+    def _laplacian(self, X: Array, indices: Indices, ridge: float, **options: bool) -> Any:
+        try:
+            return discriminative_laplacian(X, indices, ridge, **options)
+        except np.linalg.LinAlgError as error:
             raise ValueError(
-                f"n_components must be at most {rank}, the number of dimensions that the samples "
-                f"span, got {self.n_components}. Ask for fewer, or for 'auto'."
-            )
-        return self.n_components
+                "ridge must be large enough to make the local systems regular, got "
+                f"{self.ridge:g}, with which one is singular. Raise it; repeated samples and data "
+                "with large numbers need more, or drop the former and scale the latter."
+            ) from error

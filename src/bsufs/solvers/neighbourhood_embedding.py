@@ -47,6 +47,9 @@ class Split(ABC):
 class ElementwiseSplit(Split):
     """Positive and negative entries of A'A, as d x d matrices.
 
+    For n < d the negative ones are not kept: their product is that of the positive ones minus
+    A'(A H), which costs O(n d m).
+
     Parameters
     ----------
     A : array of shape (n, d)
@@ -54,9 +57,11 @@ class ElementwiseSplit(Split):
     """
 
     def __init__(self, A: Array) -> None:
+        n, d = A.shape
         K = A.T @ A
-        self._positive = np.maximum(K, 0.0)
-        self._negative = np.maximum(-K, 0.0)
+        self._A = A
+        self._negative: Array | None = None if n < d else np.maximum(-K, 0.0)
+        self._positive = np.maximum(K, 0.0, out=K)
 
     def parts(self, H: Array) -> tuple[Array, Array]:
         """Return the products of both matrices with H.
@@ -71,7 +76,11 @@ class ElementwiseSplit(Split):
         positive, negative : arrays of shape (d, m)
             Non-negative; A'A H is the first minus the second.
         """
-        return self._positive @ H, self._negative @ H
+        positive = self._positive @ H
+        if self._negative is not None:
+            return positive, self._negative @ H
+        negative = positive - self._A.T @ (self._A @ H)
+        return positive, np.maximum(negative, 0.0, out=negative)
 
 
 class FactorSplit(Split):

@@ -57,6 +57,27 @@ def in_units_of(scatter: Scatter, weight: float) -> float:
     return min(math.ldexp(1.0, exponent) * weight, 1e300)
 
 
+def in_units_of_data(scatter: Scatter, values: Array | float) -> Array:
+    """Return values in the units in which S is held in those of the data as they came.
+
+    Parameters
+    ----------
+    scatter : Scatter
+        The operator S.
+    values : array or float
+        Sums of squares of the data, or weights to be compared with them.
+
+    Returns
+    -------
+    array
+        The same numbers for all but very large and very small data; infinite, or zero, where a
+        double-precision number cannot hold them.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        converted: Array = np.ldexp(values, 2 * scatter.unit_exponent)
+    return converted
+
+
 def restricted(scatter: Scatter, features: Indices) -> Scatter:
     """Return the scatter operator of some of the columns.
 

@@ -22,6 +22,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from bsufs._linalg import some_eigenpairs
 from bsufs._typing import Array
 from bsufs.scatter import DenseScatter, FactoredScatter, Scatter, SparseScatter
 
@@ -325,9 +326,7 @@ def lowest_eigenvectors(
     shift, solve = _shifted_inverse(form, diagonal, shift)
     if d <= _SMALL or m > d // 4:
         inverse = solve(np.eye(d))
-        values, vectors = linalg.eigh(
-            0.5 * (inverse + inverse.T), subset_by_index=[d - m, d - 1], check_finite=False
-        )
+        values, vectors = some_eigenpairs(0.5 * (inverse + inverse.T), d - m, d - 1)
     else:
         first = np.random.default_rng(0).standard_normal(d)
         if start is not None:

@@ -18,6 +18,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from bsufs._linalg import some_eigenpairs
 from bsufs._typing import Array, Indices
 from bsufs.graphs import adaptive_neighbours, directed_affinity, laplacian, symmetric
 from bsufs.solvers.row_space import form_of_samples, row_space
@@ -29,7 +30,7 @@ _ROUND_TOLERANCE = 1e-3
 # Up to this size a dense eigendecomposition is as fast as Lanczos.
 _SMALL = 64
 # Dense n x n arrays alive at once: Z, J, their multiplier, the factor, and the work of the SVD.
-_SQUARE_ARRAYS = 10
+_SQUARE_ARRAYS = 14
 # Dense d x n arrays alive at once: the data, E, their multiplier and what products need.
 _WIDE_ARRAYS = 6
 
@@ -142,7 +143,7 @@ class SmoothnessOperator:
         W = np.zeros((self.G.shape[1], m))
         size = min(m, K.shape[0])
         if size:
-            vectors = linalg.eigh(K, subset_by_index=[0, size - 1], check_finite=False)[1]
+            vectors = some_eigenpairs(K, 0, size - 1)[1]
             local = vectors if basis is None else basis @ vectors
             W[features, :size] = with_positive_peaks(local)
         return W

@@ -1,0 +1,106 @@
+"""Parameters that several methods read in the same way: arrays, and numbers of components."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bsufs._typing import Array
+from bsufs.scatter import make_scatter
+from bsufs.solvers.components import start_frame
+
+
+def checked_array(
+    name: str,
+    value: Any,
+    shape: tuple[int | None, ...],
+    meaning: str,
+    cure: str,
+    *,
+    non_negative: bool = False,
+) -> Array:
+    """Return a parameter as an array of its own, or say what it must be and what to do.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    value : array-like
+        What the caller passed.
+    shape : tuple
+        The shape it must have; None where any length will do.
+    meaning : str
+        What it holds, with its shape in words: "an array of shape (n_features,) = (4,)".
+    cure : str
+        A sentence that says what to do if in doubt.
+    non_negative : bool, default=False
+        Whether negative entries are wrong.
+
+    Returns
+    -------
+    array
+        In double precision.
+    """
+    kind = "finite numbers that are not negative" if non_negative else "finite numbers"
+    must = f"{name} must be {meaning} of {kind}"
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{must}, got something else: {error}. {cure}") from error
+    fits = array.ndim == len(shape) and all(
+        wanted in (None, length) for wanted, length in zip(shape, array.shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(f"{must}, got shape {array.shape}. {cure}")
+    bad = ~np.isfinite(array)
+    if bad.any():
+        raise ValueError(f"{must}, got {array[bad][0]} among its entries. {cure}")
+    if non_negative and (array < 0).any():
+        raise ValueError(f"{must}, got a smallest entry of {array.min():g}. {cure}")
+    return array
+
+
+def components_above_noise(X: Any) -> int:
+    """Return the number of principal components above the noise edge, at least one.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        The data.
+
+    Returns
+    -------
+    int
+        By parallel analysis; one for data without variation.
+    """
+    scatter = make_scatter(X)
+    return start_frame(scatter, "auto")[0].size if scatter.diagonal().any() else 1
+
+
+def n_directions(n_components: int | str, X: Any, rank: int) -> int:
+    """Return how many directions to look for within the space that the samples span.
+
+    Parameters
+    ----------
+    n_components : int or "auto"
+        What the caller asked for; "auto" is the number of components above the noise edge.
+    X : array of shape (n_samples, n_features)
+        The data.
+    rank : int
+        Dimension of the space.
+
+    Returns
+    -------
+    int
+        From one to the rank.
+    """
+    limit = max(rank, 1)
+    if isinstance(n_components, str):
+        return min(components_above_noise(X), limit)
+    if n_components > limit:
+        raise ValueError(
+            f"n_components must be at most {limit}, the number of dimensions that the samples "
+            f"span, got {n_components}. Ask for fewer, or for 'auto'."
+        )
+    return n_components
