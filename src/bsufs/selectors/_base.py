@@ -186,7 +186,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         scores = np.array(scored.scores)
         if forced.any() and not forced.all():
             # Must-keep features rank first, so they score above all others.
-            scores[forced] += max(0.0, scores[~forced].max() - scores[forced].min() + 1e-12)
+            gap = float(scores[~forced].max() - scores[forced].min())
+            scores[forced] += max(0.0, gap + 1e-12)
         index = np.arange(scores.size)
         tie_breaks: tuple[Any, ...] = (index,)
         if not scored.ties_by_index:

@@ -60,7 +60,7 @@ class Design:
     """
 
     def __init__(self, X: Any, ridge: float) -> None:
-        self.X = sparse.csc_array(X) if sparse.issparse(X) else np.asarray(X)
+        self.X: Any = sparse.csc_array(X) if sparse.issparse(X) else np.asarray(X)
         self.ridge = ridge
         self.shape: tuple[int, int] = X.shape
         self._gram: Array | None = None
