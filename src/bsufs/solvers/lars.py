@@ -65,8 +65,8 @@ class Design:
         self.shape: tuple[int, int] = X.shape
         self._gram: Array | None = None
         if X.shape[1] <= X.shape[0]:
-            gram = self.X.T @ self.X
-            self._gram = gram.toarray() if sparse.issparse(gram) else gram
+            gram: Any = self.X.T @ self.X
+            self._gram = gram.toarray() if sparse.issparse(X) else gram
 
     def correlations(self, y: Array) -> Array:
         """Return X'y.
