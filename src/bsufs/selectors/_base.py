@@ -55,6 +55,7 @@ class Scored:
     explained_curve: Callable[[Indices], Array] | None = None
 
 
+# scikit-learn has no type hints, so its classes are Any to the type checker.
 class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of the selectors: a subclass scores the features, this class does the rest.
 
