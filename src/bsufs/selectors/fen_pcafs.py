@@ -187,7 +187,7 @@ class FENPCAFS(ScoringSelector):
         if as_reference:
             X = np.ldexp(np.asarray(X, dtype=np.float64), -scatter.unit_exponent)
             W = _uncentred(X).leading_eigenvectors(m)[1]
-            S = scatter.S if X.shape[0] > X.shape[1] else None  # type: ignore[attr-defined]
+            S = scatter.S if isinstance(scatter, DenseScatter) and X.shape[0] > X.shape[1] else None
             ridge_step = reference_ridge_step(X, X - X.mean(axis=0), S)
         else:
             ridge_step = exact_ridge_step(scatter, _form(scatter))
