@@ -6,7 +6,14 @@ import pytest
 from scipy.io import savemat
 from scipy.sparse import csc_array
 
-from bsufs.datasets import dataset_info, find_dataset, list_datasets, load_dataset
+from bsufs.datasets import (
+    dataset_info,
+    find_dataset,
+    list_datasets,
+    load_dataset,
+    make_dartboard1,
+    make_diamond9,
+)
 from bsufs.datasets._loaders import _read_mat, _samples_and_labels
 from tests.golden import golden_data
 
@@ -94,6 +101,20 @@ def test_variants_hold_the_true_features_first(load, shape):
     assert 0.009 < gaussian.std() < 0.011
     changed = load(f"{shape}-salt-and-pepper").data[:, :2] != true
     assert 0.015 < changed.mean() < 0.045
+
+
+@pytest.mark.parametrize(
+    ("name", "make"), [("Diamond9", make_diamond9), ("Dartboard1", make_dartboard1)]
+)
+def test_generators_draw_the_classes_of_the_files(load, name, make):
+    real, drawn = load(name), make(random_state=0)
+    assert real.target_names.tolist() == drawn.target_names.tolist()
+    for label in np.unique(real.target):
+        there = real.data[real.target == label]
+        here = drawn.data[drawn.target == label][:, drawn.true_features]
+        assert abs(len(there) - len(here)) <= 1
+        assert np.allclose(there.mean(axis=0), here.mean(axis=0), atol=0.1)
+        assert np.allclose(there.std(axis=0), here.std(axis=0), rtol=0.1)
 
 
 def test_a_sparse_array_is_read(tmp_path):

@@ -29,6 +29,11 @@ def find_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -> 
     -------
     pathlib.Path or None
         The file.
+
+    Examples
+    --------
+    >>> from bsufs.datasets import find_dataset, list_datasets
+    >>> at_hand = [info.name for info in list_datasets() if find_dataset(info.name)]
     """
     return _find(dataset_info(name).file, data_folders(data_home))
 
