@@ -21,8 +21,12 @@ from bsufs._typing import Array, Indices, Mask
 
 # Runs are worked on together as long as their distances to all samples fit into so many bytes.
 _BATCH_BYTES = 32 * 2**20
-# So many samples are compared with their centres before the results are read off.
-_ROWS = 4096
+# So many runs look at all samples in one product.
+_RUNS = 8
+# Where more than this share of the samples is in doubt, looking at all of them is faster.
+_WORTH_ALL = 0.6
+# The largest finite number of single precision, read as an integer.
+_LARGEST_KEY = np.float32(np.finfo(np.float32).max).view(np.int32)
 # Bounds are widened by a few units of rounding, and by what may underflow in single precision.
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 _TINY = 1e-30
@@ -258,11 +262,13 @@ class _Batch:
         runs, self.k, self.d = starts.shape
         self.n = X.shape[0]
         self.X = X
-        self.X32 = X.astype(np.float32)
-        # In units of the largest entry of X, which is about 1.
-        near = np.abs(starts).max() < _FARTHEST
-        self.dtype = np.float32 if near else np.float64
         self.squares = np.einsum("ij,ij->i", X, X)
+        self.extended = np.empty((self.n, self.d + 2), dtype=np.float32)
+        self.extended[:, : self.d] = X
+        self.extended[:, self.d] = self.squares
+        self.extended[:, self.d + 1] = 1.0
+        # X is in units of its largest entry, which is about 1.
+        self.near = bool(np.abs(starts).max() < _FARTHEST)
         # What concerns the active runs shrinks as they end; the results of all are kept aside.
         self.active = np.arange(runs)
         self.centres = starts.copy()
@@ -281,10 +287,12 @@ class _Batch:
         for iteration in range(1, max_iter + 1):
             previous = self.labels.copy()
             self._assign(self.upper >= self.lower)
-            filled = self._fill_empty_clusters()
-            changed = self.labels != previous
+            changed = np.flatnonzero(self.labels != previous)
+            filled = self._fill_empty_clusters(previous, changed)
+            if filled.any():
+                changed = np.flatnonzero(self.labels != previous)
             drift = self._move_centres(previous, changed)
-            unchanged = ~changed.any(axis=1)
+            unchanged = np.bincount(changed // self.n, minlength=self.active.size) == 0
             ended = unchanged | (np.einsum("ij,ij->i", drift, drift) <= threshold)
             if iteration == max_iter:
                 ended[:] = True
@@ -298,75 +306,121 @@ class _Batch:
 
     def _assign(self, doubtful: Mask) -> None:
         """Find the nearest centre, and new bounds, for the samples in doubt."""
-        pairs = np.flatnonzero(doubtful)
-        per_run = np.count_nonzero(doubtful, axis=1)
-        samples = pairs - np.repeat(np.arange(per_run.size) * self.n, per_run)
-        ends = np.concatenate([[0], np.cumsum(per_run)])
-        nearest, first, second, slack = self._two_nearest(samples, ends, self.dtype)
-        # Where single precision cannot tell the nearest from the next, double precision decides.
-        unclear = second - first <= 2.0 * slack
-        if unclear.any():
-            ends = np.concatenate([[0], np.cumsum(unclear)])[ends]
-            again = self._two_nearest(samples[unclear], ends, np.float64)
-            nearest[unclear], first[unclear], second[unclear], slack[unclear] = again
-        squares = self.squares[samples]
-        self.labels.reshape(-1)[pairs] = nearest
-        first += squares
-        second += squares
-        second -= slack
-        np.maximum(first, 0.0, out=first)
-        np.maximum(second, 0.0, out=second)
-        first += slack
-        self.upper.reshape(-1)[pairs] = np.sqrt(first, out=first)
-        self.lower.reshape(-1)[pairs] = np.sqrt(second, out=second)
-
-    def _two_nearest(
-        self, samples: Indices, ends: Indices, dtype: type[np.float32] | type[np.float64]
-    ) -> tuple[Indices, Array, Array, Array]:
-        """Return the nearest centres of some samples, and how near the nearest two are.
-
-        Run r looks at the samples from ends[r] up to ends[r + 1]. Squared distances come without
-        the squared length of the sample, and with a bound on their rounding errors.
-        """
-        X = self.X if dtype is np.float64 else self.X32
+        if not self.near:
+            self._assign_exactly(np.flatnonzero(doubtful))
+            return
         lengths = np.einsum("rkd,rkd->rk", self.centres, self.centres)
-        minus_twice = (-2.0 * self.centres).astype(dtype)
-        lengths_cast = lengths.astype(dtype)
-        nearest = np.empty(samples.size, dtype=np.intp)
-        first, second = np.empty(samples.size), np.empty(samples.size)
-        # A few runs at a time, so that their distances stay in the cache.
-        start = 0
-        while start < len(ends) - 1:
-            stop = max(start + 1, int(np.searchsorted(ends, ends[start] + _ROWS, "right")) - 1)
-            offset = ends[start]
-            distances = np.empty((ends[stop] - offset, self.k), dtype=dtype)
-            for run in range(start, stop):
-                rows = samples[ends[run] : ends[run + 1]]
-                if rows.size:
-                    out = distances[ends[run] - offset : ends[run + 1] - offset]
-                    whole = X if rows.size == self.n else X.take(rows, axis=0)
-                    np.matmul(whole, minus_twice[run].T, out=out)
-                    out += lengths_cast[run]
-            block = slice(offset, ends[stop])
-            flat = distances.reshape(-1)
-            lines = np.arange(len(distances)) * self.k
-            distances.argmin(axis=1, out=nearest[block])
-            lowest = lines + nearest[block]
-            first[block] = flat[lowest]
-            flat[lowest] = np.inf
-            # argmin is vectorised along short rows where min is not.
-            second[block] = flat[lines + distances.argmin(axis=1)]
-            start = stop
-        per_sample = np.repeat(lengths.max(axis=1), np.diff(ends))
-        slack = self.squares[samples]
-        slack += per_sample
-        slack *= (self.d + 8) * float(np.finfo(dtype).eps)
-        slack += _TINY
-        return nearest, first, second, slack
+        reach = lengths.max(axis=1)
+        # With [x, |x|^2, 1] on the other side, one product gives whole squared distances.
+        weights = np.empty((*lengths.shape, self.d + 2), dtype=np.float32)
+        np.multiply(self.centres, -2.0, out=weights[..., : self.d], casting="same_kind")
+        weights[..., self.d] = 1.0
+        weights[..., self.d + 1] = lengths
+        per_run = np.count_nonzero(doubtful, axis=1)
+        whole = per_run > _WORTH_ALL * self.n
+        unclear = [self._assign_runs(np.flatnonzero(whole), weights, reach)]
+        if not whole.all():
+            doubtful[whole] = False
+            per_run[whole] = 0
+            unclear.append(self._assign_pairs(np.flatnonzero(doubtful), per_run, weights, reach))
+        # Where single precision cannot tell the nearest from the next, double precision decides.
+        self._assign_exactly(np.sort(np.concatenate(unclear)))
 
-    def _fill_empty_clusters(self) -> Mask:
+    def _assign_runs(self, runs: Indices, weights: Array, reach: Array) -> Indices:
+        """Look at all samples of some runs; return the pairs that stay unclear."""
+        unclear = [np.zeros(0, dtype=np.intp)]
+        for first in range(0, runs.size, _RUNS):
+            some = runs[first : first + _RUNS]
+            distances = weights[some].reshape(-1, self.d + 2) @ self.extended.T
+            found = self._read(
+                distances.reshape(some.size, self.k, self.n), self.squares + reach[some, None]
+            )
+            self.labels[some], self.upper[some], self.lower[some], doubt = found
+            within, samples = np.nonzero(doubt)
+            unclear.append(some[within] * self.n + samples)
+        return np.concatenate(unclear)
+
+    def _assign_pairs(
+        self, pairs: Indices, per_run: Indices, weights: Array, reach: Array
+    ) -> Indices:
+        """Look at some samples of each run; return the pairs that stay unclear."""
+        ends = np.concatenate([[0], np.cumsum(per_run)])
+        samples = pairs - np.repeat(np.arange(per_run.size) * self.n, per_run)
+        distances = np.empty((self.k, pairs.size), dtype=np.float32)
+        for run in np.flatnonzero(per_run):
+            block = slice(ends[run], ends[run + 1])
+            rows = self.extended.take(samples[block], axis=0)
+            np.matmul(weights[run], rows.T, out=distances[:, block])
+        sizes = self.squares[samples] + np.repeat(reach, per_run)
+        nearest, upper, lower, doubt = self._read(distances[None], sizes[None])
+        self.labels.reshape(-1)[pairs] = nearest[0]
+        self.upper.reshape(-1)[pairs] = upper[0]
+        self.lower.reshape(-1)[pairs] = lower[0]
+        unclear: Indices = pairs[doubt[0]]
+        return unclear
+
+    def _read(self, distances: NDArray[np.float32], sizes: Array) -> tuple[NDArray[Any], ...]:
+        """Return labels, upper and lower bounds, and whether single precision leaves a doubt.
+
+        `distances`, of shape (runs, n_clusters, samples), is overwritten. Read as integers,
+        floats keep their order: with the number of the centre in the last bits, one minimum
+        gives the smallest distance and where it is, many times faster than argmin.
+        """
+        bits = (self.k - 1).bit_length()
+        mask = np.int32((1 << bits) - 1)
+        keys = distances.view(np.int32)
+        keys &= ~mask
+        keys |= np.arange(self.k, dtype=np.int32)[:, None]
+        smallest = keys.min(axis=1)
+        nearest = smallest & mask
+        runs, k, m = keys.shape
+        places = nearest * np.intp(m)
+        places += np.arange(m)
+        places += np.arange(runs)[:, None] * (k * m)
+        keys.reshape(-1)[places] = _LARGEST_KEY
+        first = (smallest & ~mask).view(np.float32).astype(np.float64)
+        second = (keys.min(axis=1) & ~mask).view(np.float32).astype(np.float64)
+        # Rounding of the products goes both ways; the bits taken off only made numbers smaller.
+        unit = float(np.finfo(np.float32).eps)
+        slack = sizes * ((self.d + 16) / 2 * unit)
+        slack += _TINY
+        np.maximum(first, 0.0, out=first)
+        first *= 1.0 + 2.0**bits * unit
+        first += slack
+        second -= slack
+        np.maximum(second, 0.0, out=second)
+        doubt = second <= first
+        return nearest, np.sqrt(first, out=first), np.sqrt(second, out=second), doubt
+
+    def _assign_exactly(self, pairs: Indices) -> None:
+        """Find the nearest centres of (run, sample) pairs in double precision."""
+        lengths = np.einsum("rkd,rkd->rk", self.centres, self.centres)
+        ends = np.searchsorted(pairs, np.arange(len(self.centres) + 1) * self.n)
+        for run in np.flatnonzero(np.diff(ends)):
+            samples = pairs[ends[run] : ends[run + 1]] - run * self.n
+            distances = self.X[samples] @ (-2.0 * self.centres[run].T)
+            distances += lengths[run]
+            nearest = distances.argmin(axis=1)
+            every = np.arange(samples.size)
+            squares = self.squares[samples]
+            first = distances[every, nearest] + squares
+            distances[every, nearest] = np.inf
+            second = distances.min(axis=1) + squares
+            slack = _ROUNDING * (self.d + 8) * (squares + lengths[run].max())
+            self.labels[run, samples] = nearest
+            self.upper[run, samples] = np.sqrt(np.maximum(first, 0.0) + slack)
+            self.lower[run, samples] = np.sqrt(np.maximum(second - slack, 0.0))
+
+    def _fill_empty_clusters(self, previous: NDArray[np.int32], changed: Indices) -> Mask:
         """Give clusters without samples the farthest ones; return which runs were touched."""
-        counts = _counts(self.labels, self.k)
+        counts = self.counts
+        base = changed // self.n * self.k
+        lost = previous.reshape(-1)[changed]
+        gained = np.bincount(base + self.labels.reshape(-1)[changed], minlength=counts.size)
+        counts += gained.reshape(counts.shape)
+        # Before the first iteration there is no cluster to leave.
+        left = np.bincount((base + lost)[lost >= 0], minlength=counts.size)
+        counts -= left.reshape(counts.shape)
         touched = np.zeros(len(counts), dtype=bool)
         for run in np.flatnonzero((counts == 0).any(axis=1)):
             labels = self.labels[run]
@@ -383,16 +437,15 @@ class _Batch:
                 # Nothing is known about its distances to the other centres.
                 self.upper[run, sample], self.lower[run, sample] = np.inf, 0.0
                 touched[run] = True
-        self.counts = counts
         return touched
 
-    def _move_centres(self, previous: NDArray[np.int32], changed: Mask) -> Array:
+    def _move_centres(self, previous: NDArray[np.int32], changed: Indices) -> Array:
         """Move the centres to the means of their samples; return how far each one went."""
-        flat = np.flatnonzero(changed)
-        base, samples = flat // self.n * self.k, flat % self.n
-        lost = previous.reshape(-1)[flat]
+        runs, samples = np.divmod(changed, self.n)
+        base = runs * self.k
+        lost = previous.reshape(-1)[changed]
         left = lost >= 0
-        rows = np.concatenate([base + self.labels.reshape(-1)[flat], (base + lost)[left]])
+        rows = np.concatenate([base + self.labels.reshape(-1)[changed], (base + lost)[left]])
         columns = np.concatenate([samples, samples[left]])
         signs = np.ones(rows.size)
         signs[samples.size :] = -1.0
@@ -401,21 +454,27 @@ class _Batch:
         rows = (np.cumsum(present) - 1)[rows]
         sums = self.sums.reshape(-1, self.d)
         exchanged = sparse.csr_array((signs, (rows, columns)), shape=(touched.size, self.n))
-        sums[touched] += exchanged @ self.X
+        new = sums[touched]
+        new += exchanged @ self.X
+        sums[touched] = new
         counts = self.counts.reshape(-1)[touched]
-        sums[touched[counts == 0]] = 0.0
-        touched, counts = touched[counts > 0], counts[counts > 0]
+        if not counts.all():
+            sums[touched[counts == 0]] = 0.0
+            touched, new, counts = touched[counts > 0], new[counts > 0], counts[counts > 0]
         centres = self.centres.reshape(-1, self.d)
-        new = sums[touched] / counts[:, None]
-        drift = np.zeros(len(centres))
-        drift[touched] = np.linalg.norm(new - centres[touched], axis=1)
+        new /= counts[:, None]
+        steps = centres[touched]
+        steps -= new
         centres[touched] = new
+        drift = np.zeros(len(centres))
+        drift[touched] = np.sqrt(np.einsum("ij,ij->i", steps, steps))
         return drift.reshape(-1, self.k)
 
     def _follow(self, drift: Array) -> None:
         """Let the bounds follow the centres, which moved by `drift`."""
         drift = drift * (1.0 + _ROUNDING * self.d)
-        self.upper += np.take_along_axis(drift, self.labels, axis=1)
+        runs = np.arange(len(drift), dtype=np.int32)[:, None]
+        self.upper += drift.reshape(-1).take(self.labels + np.int32(self.k) * runs)
         self.upper *= 1.0 + _ROUNDING
         farthest = drift.argmax(axis=1)[:, None]
         others = drift.copy()
@@ -443,10 +502,12 @@ class _Batch:
         if hasty.size:
             # These ended with a movement of the centres: the labels have to follow.
             self.centres = centres[hasty]
-            samples = np.tile(np.arange(self.n), hasty.size)
-            ends = np.arange(hasty.size + 1) * self.n
-            nearest = self._two_nearest(samples, ends, np.float64)[0]
-            labels[hasty] = nearest.reshape(hasty.size, self.n)
+            self.labels, self.upper, self.lower = (
+                np.empty((hasty.size, self.n), dtype=dtype)
+                for dtype in (np.int32, np.float64, np.float64)
+            )
+            self._assign_exactly(np.arange(self.labels.size))
+            labels[hasty] = self.labels
             sums[hasty], counts[hasty] = self._sums(labels[hasty])
         total = self.squares.sum()
         lengths = np.einsum("rkd,rkd->rk", centres, centres)
