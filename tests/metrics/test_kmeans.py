@@ -35,7 +35,8 @@ def assert_equals_lloyd(X, starts, **settings):
 
 
 @pytest.mark.parametrize(
-    ("n", "d", "k"), [(300, 10, 6), (200, 1, 4), (150, 2, 15), (60, 40, 2), (50, 3, 1), (12, 3, 12)]
+    ("n", "d", "k"),
+    [(300, 10, 6), (200, 1, 4), (150, 2, 15), (60, 40, 2), (50, 3, 1), (12, 3, 12), (400, 3, 70)],
 )
 def test_equals_lloyd_from_the_same_centres(n, d, k):
     X = overlapping_blobs(n, d, 6)

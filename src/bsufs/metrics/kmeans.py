@@ -24,7 +24,7 @@ _BATCH_BYTES = 32 * 2**20
 # So many runs look at all samples in one product.
 _RUNS = 8
 # Where more than this share of the samples is in doubt, looking at all of them is faster.
-_WORTH_ALL = 0.6
+_WORTH_ALL = 0.5
 # The largest finite number of single precision, read as an integer.
 _LARGEST_KEY = np.float32(np.finfo(np.float32).max).view(np.int32)
 # Bounds are widened by a few units of rounding, and by what may underflow in single precision.
@@ -109,7 +109,8 @@ def batched_kmeans(
     -----
     Labels, inertia and iterations are those of ``sklearn.cluster.KMeans(init=centres, n_init=1,
     algorithm="lloyd")`` from the same centres, save for rounding where a sample is equally far
-    from two centres.
+    from two centres, and for runs in which clusters lose all samples: there scikit-learn may empty
+    another cluster to fill them.
 
     A cluster that has lost all samples takes the sample farthest from its centre, among clusters
     of at least two samples; several such clusters take the farthest one after another. Where all
