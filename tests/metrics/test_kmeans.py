@@ -1,0 +1,223 @@
+"""Batched k-means against Lloyd's iterations, one run after another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans, kmeans_plusplus
+
+from bsufs.metrics import batched_kmeans, kmeans
+
+
+def overlapping_blobs(n, d, n_blobs, seed=0, spread=1.0):
+    rng = np.random.default_rng(seed)
+    blobs = rng.normal(size=(n_blobs, d)) * spread
+    return blobs[rng.integers(n_blobs, size=n)] + rng.normal(size=(n, d)) + 5.0
+
+
+def sample_starts(X, k, n_runs, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.stack([X[rng.permutation(len(X))[:k]] for _ in range(n_runs)])
+
+
+def assert_equals_lloyd(X, starts, **settings):
+    k = starts.shape[1]
+    runs = batched_kmeans(X, k, init=starts, **settings)
+    rival = {"max_iter": 200, "tol": 0, **settings}
+    for run, start in enumerate(starts):
+        expected = KMeans(k, init=start, n_init=1, algorithm="lloyd", **rival).fit(X)
+        np.testing.assert_array_equal(runs.labels[run], expected.labels_)
+        assert runs.inertia[run] == pytest.approx(expected.inertia_, rel=1e-9, abs=1e-12)
+        np.testing.assert_allclose(
+            runs.centres[run], expected.cluster_centers_, rtol=1e-9, atol=1e-9
+        )
+        assert runs.n_iter[run] == expected.n_iter_
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "k"),
+    [(300, 10, 6), (200, 1, 4), (150, 2, 15), (60, 40, 2), (50, 3, 1), (12, 3, 12), (400, 3, 70)],
+)
+def test_equals_lloyd_from_the_same_centres(n, d, k):
+    X = overlapping_blobs(n, d, 6)
+    assert_equals_lloyd(X, sample_starts(X, k, 8))
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+@pytest.mark.parametrize("settings", [{"max_iter": 1}, {"max_iter": 3}, {"tol": 0.05}])
+def test_equals_lloyd_when_stopped_early(settings):
+    X = overlapping_blobs(300, 5, 6)
+    assert_equals_lloyd(X, sample_starts(X, 6, 6), **settings)
+
+
+def test_equals_lloyd_with_starts_away_from_the_samples():
+    X = overlapping_blobs(200, 4, 4)
+    starts = sample_starts(X, 4, 5) + np.random.default_rng(1).normal(size=(5, 4, 4))
+    assert_equals_lloyd(X, starts)
+
+
+def test_equals_lloyd_when_an_empty_cluster_is_refilled():
+    X = overlapping_blobs(100, 3, 3)
+    starts = sample_starts(X, 4, 3)
+    starts[:, 3] = 1000.0
+    runs = batched_kmeans(X, 4, init=starts)
+    for run, start in enumerate(starts):
+        expected = KMeans(4, init=start, n_init=1, tol=0).fit(X)
+        np.testing.assert_array_equal(runs.labels[run], expected.labels_)
+        assert runs.inertia[run] == pytest.approx(expected.inertia_)
+        assert np.unique(runs.labels[run]).size == 4
+
+
+@pytest.mark.parametrize("share", [-1.0, 0.5, 1.0])
+def test_batches_and_shares_change_nothing(share, monkeypatch):
+    X = overlapping_blobs(200, 6, 5)
+    starts = sample_starts(X, 5, 9)
+    expected = batched_kmeans(X, 5, init=starts)
+    monkeypatch.setattr(kmeans, "_BATCH_BYTES", 8 * 200 * 5 * 2)
+    monkeypatch.setattr(kmeans, "_RUNS", 1)
+    monkeypatch.setattr(kmeans, "_WORTH_ALL", share)
+    runs = batched_kmeans(X, 5, init=starts)
+    np.testing.assert_array_equal(runs.labels, expected.labels)
+    np.testing.assert_allclose(runs.inertia, expected.inertia)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-30, 1e30, 1e150])
+def test_units_change_nothing(unit):
+    X = overlapping_blobs(100, 4, 3)
+    expected = batched_kmeans(X, 3, n_runs=4, random_state=0)
+    runs = batched_kmeans(X * unit, 3, n_runs=4, random_state=0)
+    np.testing.assert_array_equal(runs.labels, expected.labels)
+    np.testing.assert_allclose(runs.centres, expected.centres * unit)
+
+
+@pytest.mark.parametrize("far", [1e12, 1e60])
+def test_starts_far_from_the_data(far):
+    X = overlapping_blobs(80, 2, 3, spread=10.0)
+    starts = sample_starts(X, 3, 2)
+    starts[:, 0] = far
+    runs = batched_kmeans(X, 3, init=starts)
+    assert np.isfinite(runs.inertia).all()
+    assert (np.sort(np.unique(runs.labels)) == np.arange(3)).all()
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random", "greedy-k-means++"])
+def test_more_clusters_than_distinct_samples(init):
+    X = np.repeat([[0.1, 0.0], [1.0, 0.3], [5.0, 5.0]], 4, axis=0)
+    runs = batched_kmeans(X, 6, n_runs=5, init=init, random_state=0)
+    np.testing.assert_allclose(runs.inertia, 0.0, atol=1e-25)
+    for labels, centres in zip(runs.labels, runs.centres, strict=True):
+        np.testing.assert_allclose(centres[labels], X)
+    assert (runs.n_iter < 10).all()
+
+
+def test_samples_that_do_not_vary():
+    runs = batched_kmeans(np.full((5, 2), 3.0), 2, n_runs=3, random_state=0)
+    np.testing.assert_array_equal(runs.inertia, 0.0)
+    np.testing.assert_allclose(runs.centres, 3.0)
+
+
+def test_an_empty_cluster_takes_the_farthest_sample():
+    X = np.array([[0.0], [1.0], [2.0], [10.0]])
+    runs = batched_kmeans(X, 2, init=[[[1.0], [100.0]]])
+    np.testing.assert_array_equal(runs.labels, [[0, 0, 0, 1]])
+    assert runs.inertia[0] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random", "greedy-k-means++"])
+def test_the_seed_decides_and_more_runs_keep_the_first(init):
+    X = overlapping_blobs(120, 4, 5)
+    first = batched_kmeans(X, 5, n_runs=6, init=init, random_state=3)
+    again = batched_kmeans(X, 5, n_runs=6, init=init, random_state=3)
+    fewer = batched_kmeans(X, 5, n_runs=2, init=init, random_state=3)
+    other = batched_kmeans(X, 5, n_runs=6, init=init, random_state=4)
+    np.testing.assert_array_equal(first.labels, again.labels)
+    np.testing.assert_array_equal(first.labels[:2], fewer.labels)
+    assert not np.array_equal(first.labels, other.labels)
+    assert first.inertia[first.best] == first.inertia.min()
+
+
+def starts_of(X, k, init, n_runs, seed=0):
+    X = X - X.mean(axis=0)
+    return kmeans._starts(X, k, n_runs, init, np.random.RandomState(seed))
+
+
+def potential(X, starts):
+    """Return the mean over the runs of the inertia before the first iteration."""
+    X = X - X.mean(axis=0)
+    distances = ((X[None, :, None] - starts[:, None]) ** 2).sum(axis=3)
+    return distances.min(axis=2).sum(axis=1).mean()
+
+
+def test_plain_seeding_draws_by_squared_distance():
+    """From 0, 1 and 3 the second centre follows from the first by known probabilities."""
+    X = np.array([[0.0], [1.0], [3.0]])
+    starts = starts_of(X, 2, "k-means++", 20000)[..., 0] + X.mean()
+    firsts = np.array([np.isclose(starts[:, 0], x).mean() for x in X[:, 0]])
+    np.testing.assert_allclose(firsts, 1 / 3, atol=0.015)
+    after_zero = starts[np.isclose(starts[:, 0], 0.0), 1]
+    assert np.isclose(after_zero, 3.0).mean() == pytest.approx(0.9, abs=0.015)
+    after_three = starts[np.isclose(starts[:, 0], 3.0), 1]
+    assert np.isclose(after_three, 0.0).mean() == pytest.approx(9 / 13, abs=0.02)
+
+
+@pytest.mark.parametrize(("init", "trials"), [("k-means++", 1), ("greedy-k-means++", None)])
+def test_seeding_is_as_good_as_that_of_scikit_learn(init, trials):
+    X = overlapping_blobs(200, 3, 10, spread=6.0)
+    rival = np.stack(
+        [
+            kmeans_plusplus(X - X.mean(axis=0), 10, random_state=seed, n_local_trials=trials)[0]
+            for seed in range(200)
+        ]
+    )
+    ours = potential(X, starts_of(X, 10, init, 200))
+    assert ours == pytest.approx(potential(X, rival), rel=0.08)
+
+
+def test_better_seeding_starts_lower():
+    X = overlapping_blobs(200, 3, 10, spread=6.0)
+    greedy, plain, random = (
+        potential(X, starts_of(X, 10, init, 100))
+        for init in ("greedy-k-means++", "k-means++", "random")
+    )
+    assert greedy < plain < random
+
+
+@pytest.mark.parametrize("init", ["k-means++", "random", "greedy-k-means++"])
+def test_starts_are_distinct_samples(init):
+    X = overlapping_blobs(12, 2, 3)
+    for start in starts_of(X, 12, init, 5):
+        assert np.unique(start, axis=0).shape == (12, 2)
+
+
+def test_random_starts_are_uniform():
+    starts = starts_of(np.arange(5.0)[:, None], 2, "random", 4000)[..., 0] + 2.0
+    shares = np.bincount(np.rint(starts.ravel()).astype(int)) / starts.size
+    np.testing.assert_allclose(shares, 0.2, atol=0.02)
+
+
+def test_data_are_never_changed():
+    X = overlapping_blobs(50, 3, 3)
+    before = X.copy()
+    starts = sample_starts(X, 3, 2)
+    starts_before = starts.copy()
+    batched_kmeans(X, 3, init=starts)
+    np.testing.assert_array_equal(X, before)
+    np.testing.assert_array_equal(starts, starts_before)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_clusters": 0}, "n_clusters must be a positive integer, got 0"),
+        ({"n_clusters": 5}, "n_clusters must be at most n_samples = 4, got 5"),
+        ({"n_runs": 0}, "n_runs must be a positive integer"),
+        ({"max_iter": 1.5}, "max_iter must be a positive integer, got 1.5"),
+        ({"tol": -1.0}, "tol must be zero or positive"),
+        ({"init": "best"}, "init must be 'k-means"),
+        ({"init": np.zeros((2, 3, 1))}, r"\(n_runs, 2, 1\), got \(2, 3, 1\)"),
+        ({"init": np.full((1, 2, 1), np.nan)}, "finite"),
+    ],
+)
+def test_unfit_settings(settings, message):
+    with pytest.raises(ValueError, match=message):
+        batched_kmeans(np.arange(4.0)[:, None], **{"n_clusters": 2, **settings})
