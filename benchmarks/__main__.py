@@ -1,6 +1,6 @@
 """Run every benchmark that needs no data folder; the tables are Markdown."""
 
-from benchmarks import core, methods, prox, wide
+from benchmarks import core, kmeans, methods, prox, wide
 
 if __name__ == "__main__":
     print("## Proximal maps\n")
@@ -9,5 +9,7 @@ if __name__ == "__main__":
     core.main()
     print("\n## The compared methods")
     methods.main()
+    print("\n## Many restarts of k-means\n")
+    kmeans.main()
     print("\n## Many features")
     wide.main()
