@@ -13,7 +13,7 @@ nor tiny arguments overflow.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, overload
 
@@ -479,21 +479,6 @@ class ElementPenalty:
         """
         return threshold(_strength(step, self.weight), self.exponent)
 
-    def with_weight(self, weight: float) -> ElementPenalty:
-        """Return the same penalty with another weight.
-
-        Parameters
-        ----------
-        weight : float
-            The new weight, finite and at least 0.
-
-        Returns
-        -------
-        ElementPenalty
-            The new penalty.
-        """
-        return replace(self, weight=weight)
-
 
 @dataclass(frozen=True)
 class RowPenalty:
@@ -630,21 +615,6 @@ class RowPenalty:
             The threshold.
         """
         return threshold(_strength(step, self.weight), self.exponent)
-
-    def with_weight(self, weight: float) -> RowPenalty:
-        """Return the same penalty with another weight.
-
-        Parameters
-        ----------
-        weight : float
-            The new weight, finite and at least 0.
-
-        Returns
-        -------
-        RowPenalty
-            The new penalty.
-        """
-        return replace(self, weight=weight)
 
     def _conforming(self, A: ArrayLike) -> FloatArray:
         """Return A as a matrix with as many rows as there are row weights."""
