@@ -1,0 +1,233 @@
+"""What all recipes share."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from bsufs.experiments.specs import Method, Spec
+from bsufs.experiments.store import ResultStore, Status
+from bsufs.experiments.tasks import Task, canonical_json
+
+# Tables by name.
+Frames = dict[str, pd.DataFrame]
+
+
+class Recipe(ABC):
+    """From settings to tasks, and from results to tables.
+
+    Parameters
+    ----------
+    spec : Spec
+        The run.
+    store : ResultStore
+        What is done.
+    others : mapping of Recipe
+        The other runs by name, for those that use another's winners.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, spec: Spec, store: ResultStore, others: Mapping[str, Recipe]) -> None:
+        self.spec = spec
+        self.store = store
+        self._others = others
+
+    @abstractmethod
+    def tasks(self) -> list[Task]:
+        """Return the tasks that can be named by now.
+
+        Returns
+        -------
+        list of Task
+            Ended or not; more follow from results.
+        """
+
+    @abstractmethod
+    def frames(self) -> Frames:
+        """Return what there is.
+
+        Returns
+        -------
+        dict of pandas.DataFrame
+            Tables by name.
+        """
+
+    @abstractmethod
+    def described(self) -> Iterator[tuple[Task, dict[str, Any]]]:
+        """Yield the tasks of each method and dataset.
+
+        Yields
+        ------
+        tuple
+            The task, and the columns that say to what it belongs.
+        """
+
+    def winners(self) -> pd.DataFrame:
+        """Return the best setting of each method on each dataset, as far as they are known.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Empty for a recipe that searches nothing.
+        """
+        return pd.DataFrame()
+
+    # ------------------------------------------------------------------------------- for recipes
+
+    def probes(self) -> list[Task]:
+        """Return the tasks that look whether the datasets are there.
+
+        Returns
+        -------
+        list of Task
+            One for each.
+        """
+        return [Task.of("dataset", dataset=name) for name in self.spec.datasets]
+
+    def datasets(self) -> list[str]:
+        """Return the datasets that are there.
+
+        Returns
+        -------
+        list of str
+            Their names.
+        """
+        return [
+            name
+            for name, probe in zip(self.spec.datasets, self.probes(), strict=True)
+            if self.store.done(probe) is not None
+        ]
+
+    def n_features(self, dataset: str) -> int:
+        """Return how many features a dataset has.
+
+        Parameters
+        ----------
+        dataset : str
+            Its name.
+
+        Returns
+        -------
+        int
+            Their number.
+        """
+        frame = self.store.done(Task.of("dataset", dataset=dataset))
+        assert frame is not None  # asked for datasets that are there
+        return int(frame["n_features"].iloc[0])
+
+    def settings(self, method: Method, dataset: str) -> list[dict[str, Any]] | None:
+        """Return the settings of a method: its own, or the one that won in another run.
+
+        Parameters
+        ----------
+        method : Method
+            The method.
+        dataset : str
+            Name of the dataset.
+
+        Returns
+        -------
+        list of dict or None
+            None while the winner is not known.
+        """
+        if self.spec.winners_of is None:
+            return method.settings_for(dataset)
+        return self._others[self.spec.winners_of].winning_setting(method, dataset)
+
+    def winning_setting(self, method: Method, dataset: str) -> list[dict[str, Any]] | None:
+        """Return the winning setting of a method, for a run that uses it.
+
+        Parameters
+        ----------
+        method : Method
+            A method with the label of one of this run.
+        dataset : str
+            Name of the dataset.
+
+        Returns
+        -------
+        list of dict or None
+            One setting; None while it is not known.
+        """
+        raise ValueError(
+            f"winners_of names the run {self.spec.name!r}, whose recipe {self.name!r} has no "
+            "winners. Name a run that searches."
+        )
+
+    def ended(self, task: Task) -> bool:
+        """Tell whether nothing more is to be expected of a task.
+
+        Parameters
+        ----------
+        task : Task
+            The task.
+
+        Returns
+        -------
+        bool
+            True if it was done, failed or took too long.
+        """
+        part = self.store.get(task)
+        return part is not None and part.status in (Status.DONE, Status.FAILED, Status.TIMEOUT)
+
+    def labels(self, dataset: str, method: Method, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return the columns that say to what a row belongs.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the dataset.
+        method : Method
+            The method.
+        parameters : dict
+            Its setting.
+
+        Returns
+        -------
+        dict
+            Columns by name.
+        """
+        return {
+            "run": self.spec.name,
+            "dataset": dataset,
+            "method": method.label,
+            "parameters": canonical_json(parameters),
+        }
+
+
+def labelled(frame: pd.DataFrame, labels: dict[str, Any]) -> pd.DataFrame:
+    """Return a table with columns before it that say to what its rows belong.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        The table.
+    labels : dict
+        Columns by name, the same in all rows.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A new table.
+    """
+    return pd.DataFrame(dict.fromkeys(labels, None), index=frame.index).assign(**labels).join(frame)
+
+
+def stacked(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    """Return tables below each other; an empty table for none.
+
+    Parameters
+    ----------
+    frames : list of pandas.DataFrame
+        The tables.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With a new index.
+    """
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()

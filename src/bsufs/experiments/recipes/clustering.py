@@ -1,0 +1,448 @@
+"""Judging selections by clustering: with settings tuned on labels, or as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from bsufs._typing import Array
+from bsufs.experiments.protocol import Protocol, Stage
+from bsufs.experiments.recipes._base import Frames, Recipe, stacked
+from bsufs.experiments.specs import ALL_FEATURES, Method, Spec
+from bsufs.experiments.store import ResultStore, Status
+from bsufs.experiments.tasks import Task, canonical_json, set_id
+
+_SCORES = ("acc", "nmi", "nmi_arithmetic", "purity")
+# A cluster task is this many runs of k-means: about a second, so that little is lost with one.
+_RUNS_PER_TASK = 150
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The features that a setting selects, for one number of features."""
+
+    method: Method
+    setting: int
+    parameters: dict[str, Any]
+    n_features: int
+    features: tuple[int, ...]
+
+    @cached_property
+    def set_id(self) -> str:
+        """Name of the set, whatever the order."""
+        return set_id(self.features)
+
+
+class JudgedSets:
+    """The scores of every set of features that was ever clustered in a store.
+
+    Parameters
+    ----------
+    store : ResultStore
+        What is done.
+    """
+
+    def __init__(self, store: ResultStore) -> None:
+        self._scores: dict[tuple[str, str], dict[str, dict[str, Array]]] = {}
+        for part in store.parts():
+            if part.task.kind == "cluster" and part.status is Status.DONE:
+                arguments = part.task.arguments
+                arguments.pop("sets")
+                dataset = arguments.pop("dataset")
+                n = arguments["repetitions"]
+                known = self._scores.setdefault((dataset, canonical_json(arguments)), {})
+                blocks = {name: part.frame[name].to_numpy().reshape(-1, n) for name in _SCORES}
+                for row, name in enumerate(part.frame["set"].to_numpy()[::n]):
+                    known[name] = {score: block[row] for score, block in blocks.items()}
+
+    def of(self, dataset: str, judging: dict[str, Any]) -> dict[str, dict[str, Array]]:
+        """Return the scores by set, of one dataset and one way of judging.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the dataset.
+        judging : dict
+            From `Protocol.judging`.
+
+        Returns
+        -------
+        dict
+            Arrays of scores by name, by set.
+        """
+        return self._scores.get((dataset, canonical_json(judging)), {})
+
+
+class _Clustering(Recipe):
+    """What the two recipes share: rankings, distinct sets, and their scores."""
+
+    def __init__(self, spec: Spec, store: ResultStore, others: Mapping[str, Recipe]) -> None:
+        super().__init__(spec, store, others)
+        self.judged = JudgedSets(store)
+        # What follows from the store, which does not change while a recipe is asked.
+        self._selected: dict[tuple[str, str], list[Selection]] = {}
+        self._found: dict[str, list[Winner]] = {}
+
+    def rank_tasks(self, method: Method, dataset: str) -> list[dict[int, Task]]:
+        """Return the ranking tasks of each setting, by the number of features asked for."""
+        settings = self.settings(method, dataset)
+        if method.selector == ALL_FEATURES or settings is None:
+            return []
+        counts = self.counts(dataset)
+        asked = counts if method.per_count else counts[-1:]
+        return [
+            {
+                count: Task.of(
+                    "rank",
+                    dataset=dataset,
+                    selector=method.selector,
+                    parameters=parameters,
+                    n_features=count,
+                )
+                for count in asked
+            }
+            for parameters in settings
+        ]
+
+    def counts(self, dataset: str) -> list[int]:
+        """Return the numbers of features that a dataset allows, ascending."""
+        d = self.n_features(dataset)
+        counts = sorted(count for count in self.spec.protocol.feature_counts if count <= d)
+        return counts or [d]
+
+    def selections(self, method: Method, dataset: str) -> list[Selection]:
+        """Return what the finished rankings select."""
+        asked = (method.label, dataset)
+        if asked not in self._selected:
+            self._selected[asked] = self._select(method, dataset)
+        return self._selected[asked]
+
+    def _select(self, method: Method, dataset: str) -> list[Selection]:
+        if method.selector == ALL_FEATURES:
+            d = self.n_features(dataset)
+            return [Selection(method, 0, {}, d, tuple(range(d)))]
+        found = []
+        settings = self.settings(method, dataset) or []
+        ranked = self.rank_tasks(method, dataset)
+        for setting, (parameters, tasks) in enumerate(zip(settings, ranked, strict=True)):
+            for count in self.counts(dataset):
+                frame = self.store.done(tasks[count if method.per_count else max(tasks)])
+                if frame is not None:
+                    best = tuple(frame["feature"].to_numpy()[:count].tolist())
+                    found.append(Selection(method, setting, parameters, count, best))
+        return found
+
+    def cluster_tasks(
+        self, dataset: str, selections: list[Selection], protocol: Protocol, stage: Stage
+    ) -> list[Task]:
+        """Return tasks that judge each set among the selections that was not judged yet."""
+        judging = protocol.judging(dataset, stage)
+        known = self.judged.of(dataset, judging)
+        missing = {s.set_id: sorted(s.features) for s in selections if s.set_id not in known}
+        sets = list(missing.values())
+        size = max(1, _RUNS_PER_TASK // (judging["repetitions"] * judging["n_starts"]))
+        return [
+            Task.of("cluster", dataset=dataset, sets=sets[first : first + size], **judging)
+            for first in range(0, len(sets), size)
+        ]
+
+    def repetitions(self, dataset: str, selections: list[Selection], protocol: Protocol) -> Frames:
+        """Return the scores of every repetition with fresh seeds."""
+        known = self.judged.of(dataset, protocol.judging(dataset, "confirm"))
+        frames = []
+        for selection in selections:
+            scores = known.get(selection.set_id)
+            if scores is not None:
+                labels = self.labels(dataset, selection.method, selection.parameters)
+                frames.append(
+                    pd.DataFrame(
+                        {
+                            **labels,
+                            "setting": selection.setting,
+                            "n_features": selection.n_features,
+                            "kmeans_init": protocol.kmeans_init,
+                            "repetition": np.arange(len(scores["acc"])),
+                            **scores,
+                        }
+                    )
+                )
+        return {"scores": stacked(frames)}
+
+    def described(self) -> Iterator[tuple[Task, dict[str, Any]]]:
+        """Yield the tasks of each method and dataset.
+
+        Yields
+        ------
+        tuple
+            The task, and the columns that say to what it belongs.
+        """
+        for dataset in self.datasets():
+            for method in self.spec.methods:
+                settings = self.settings(method, dataset) or []
+                ranked = self.rank_tasks(method, dataset)
+                for parameters, tasks in zip(settings, ranked, strict=False):
+                    for task in tasks.values():
+                        yield task, self.labels(dataset, method, parameters)
+
+    def _all_rank_tasks(self) -> list[Task]:
+        # Method by method: the spec names slow ones first, so that no core waits for them.
+        return [
+            task
+            for method in self.spec.methods
+            for dataset in self.datasets()
+            for tasks in self.rank_tasks(method, dataset)
+            for task in tasks.values()
+        ]
+
+
+class Fixed(_Clustering):
+    """Judge every setting for every number of features; nothing is chosen by labels."""
+
+    name: ClassVar[str] = "fixed"
+
+    def tasks(self) -> list[Task]:
+        """Return the tasks that can be named by now.
+
+        Returns
+        -------
+        list of Task
+            Ended or not; more follow from results.
+        """
+        tasks = self.probes() + self._all_rank_tasks()
+        for dataset in self.datasets():
+            selections = [
+                selection
+                for method in self.spec.methods
+                for selection in self.selections(method, dataset)
+            ]
+            tasks += self.cluster_tasks(dataset, selections, self.spec.protocol, "confirm")
+        return tasks
+
+    def frames(self) -> Frames:
+        """Return what there is.
+
+        Returns
+        -------
+        dict of pandas.DataFrame
+            The tables `scores`, and for tuned settings `search` and `winners`.
+        """
+        return {
+            "scores": stacked(
+                [
+                    self.repetitions(dataset, self.selections(method, dataset), self.spec.protocol)[
+                        "scores"
+                    ]
+                    for dataset in self.datasets()
+                    for method in self.spec.methods
+                ]
+            )
+        }
+
+
+class Tuned(_Clustering):
+    """Search settings by labels with few repetitions, then judge the winner with fresh seeds.
+
+    The winner is the setting of the best mean ACC over all settings and numbers of features; it is
+    judged at every number of features. Like the paper, NMI uses the setting that is best by ACC.
+    """
+
+    name: ClassVar[str] = "tuned"
+
+    def tasks(self) -> list[Task]:
+        """Return the tasks that can be named by now.
+
+        Returns
+        -------
+        list of Task
+            Ended or not; more follow from results.
+        """
+        protocol = self.spec.protocol
+        tasks = self.probes() + self._all_rank_tasks()
+        for dataset in self.datasets():
+            selections = self._all_selections(dataset)
+            tasks += self.cluster_tasks(
+                dataset, [s for many in selections.values() for s in many], protocol, "search"
+            )
+            winners = self._winners(dataset)
+            confirmed = [s for w in winners for s in selections[w.method.label] if w.same(s)]
+            tasks += self.cluster_tasks(dataset, confirmed, protocol, "confirm")
+            for init in self.spec.initialisations:
+                best = [s for w in winners for s in selections[w.method.label] if w.best(s)]
+                tasks += self.cluster_tasks(dataset, best, protocol.with_init(init), "confirm")
+        return tasks
+
+    def frames(self) -> Frames:
+        """Return what there is.
+
+        Returns
+        -------
+        dict of pandas.DataFrame
+            The tables `scores`, and for tuned settings `search` and `winners`.
+        """
+        scores, search = [], []
+        for dataset in self.datasets():
+            selections = self._all_selections(dataset)
+            for winner in self._winners(dataset):
+                chosen = [s for s in selections[winner.method.label] if winner.same(s)]
+                best = [s for s in chosen if winner.best(s)]
+                scores.append(self.repetitions(dataset, chosen, self.spec.protocol)["scores"])
+                for init in self.spec.initialisations:
+                    protocol = self.spec.protocol.with_init(init)
+                    scores.append(self.repetitions(dataset, best, protocol)["scores"])
+            search += [self._searched(dataset, many) for many in selections.values()]
+        return {
+            "scores": stacked(scores),
+            "search": stacked(search),
+            "winners": self.winners(),
+        }
+
+    def winners(self) -> pd.DataFrame:
+        """Return the best setting of each method on each dataset, as far as they are known.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row for each.
+        """
+        return stacked(
+            [
+                pd.DataFrame([winner.row(self.labels(dataset, winner.method, winner.parameters))])
+                for dataset in self.datasets()
+                for winner in self._winners(dataset)
+            ]
+        )
+
+    def winning_setting(self, method: Method, dataset: str) -> list[dict[str, Any]] | None:
+        """Return the winning setting of a method, for a run that uses it.
+
+        Parameters
+        ----------
+        method : Method
+            A method with the label of one of this run.
+        dataset : str
+            Name of the dataset.
+
+        Returns
+        -------
+        list of dict or None
+            One setting; None while it is not known.
+        """
+        if dataset not in self.datasets():
+            return None
+        for winner in self._winners(dataset):
+            if winner.method.label == method.label:
+                return [winner.parameters]
+        return None
+
+    def _all_selections(self, dataset: str) -> dict[str, list[Selection]]:
+        return {m.label: self.selections(m, dataset) for m in self.spec.methods}
+
+    def _searched(self, dataset: str, selections: list[Selection]) -> pd.DataFrame:
+        known = self.judged.of(dataset, self.spec.protocol.judging(dataset, "search"))
+        return pd.DataFrame(
+            [
+                {
+                    **self.labels(dataset, s.method, s.parameters),
+                    "setting": s.setting,
+                    "n_features": s.n_features,
+                    "set": s.set_id,
+                    "n_repetitions": len(known[s.set_id]["acc"]),
+                    "acc": known[s.set_id]["acc"].mean(),
+                    "nmi": known[s.set_id]["nmi"].mean(),
+                }
+                for s in selections
+                if s.set_id in known
+            ]
+        )
+
+    def _winners(self, dataset: str) -> list[Winner]:
+        if dataset not in self._found:
+            self._found[dataset] = self._find_winners(dataset)
+        return self._found[dataset]
+
+    def _find_winners(self, dataset: str) -> list[Winner]:
+        winners = []
+        for method in self.spec.methods:
+            ranked = [t for tasks in self.rank_tasks(method, dataset) for t in tasks.values()]
+            selections = self.selections(method, dataset)
+            waiting = self.cluster_tasks(dataset, selections, self.spec.protocol, "search")
+            if not all(self.ended(task) for task in ranked + waiting):
+                continue
+            searched = self._searched(dataset, selections)
+            if len(searched):
+                winners.append(Winner.of(method, searched, selections))
+        return winners
+
+
+@dataclass(frozen=True)
+class Winner:
+    """The best setting of a method on a dataset.
+
+    Parameters
+    ----------
+    method : Method
+        The method.
+    setting : int
+        Number of the setting.
+    parameters : dict
+        The setting.
+    n_features : int
+        Number of features at the best ACC.
+    n_features_nmi : int
+        Number of features at the best NMI of the same setting.
+    n_settings : int
+        How many settings were tried.
+    n_distinct_sets : int
+        How many different sets of features they selected.
+    """
+
+    method: Method
+    setting: int
+    parameters: dict[str, Any]
+    n_features: int
+    n_features_nmi: int
+    n_settings: int
+    n_distinct_sets: int
+
+    @classmethod
+    def of(cls, method: Method, searched: pd.DataFrame, selections: list[Selection]) -> Winner:
+        """Find the winner; of equals the first setting and the fewest features."""
+        best = searched.loc[searched["acc"].idxmax()]
+        same = searched[searched["setting"] == best["setting"]]
+        parameters = next(s.parameters for s in selections if s.setting == best["setting"])
+        return cls(
+            method=method,
+            setting=int(best["setting"]),
+            parameters=parameters,
+            n_features=int(best["n_features"]),
+            n_features_nmi=int(same.loc[same["nmi"].idxmax(), "n_features"]),
+            n_settings=len({s.setting for s in selections}),
+            n_distinct_sets=int(searched["set"].nunique()),
+        )
+
+    def same(self, selection: Selection) -> bool:
+        """Tell whether a selection is of the winning setting."""
+        return selection.setting == self.setting
+
+    def best(self, selection: Selection) -> bool:
+        """Tell whether a selection is reported, for ACC or for NMI."""
+        return self.same(selection) and selection.n_features in (
+            self.n_features,
+            self.n_features_nmi,
+        )
+
+    def row(self, labels: dict[str, Any]) -> dict[str, Any]:
+        """Return the winner as a row of a table."""
+        return {
+            **labels,
+            "setting": self.setting,
+            "n_features": self.n_features,
+            "n_features_nmi": self.n_features_nmi,
+            "n_settings": self.n_settings,
+            "n_distinct_sets": self.n_distinct_sets,
+        }

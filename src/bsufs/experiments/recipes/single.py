@@ -1,0 +1,67 @@
+"""One task for each method, dataset and setting, whose result is a table as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from bsufs.experiments.recipes._base import Frames, Recipe, labelled, stacked
+from bsufs.experiments.tasks import Task
+
+
+class Single(Recipe):
+    """Do the task of a kind for each method, dataset and setting.
+
+    Options of the spec: `task`, its kind; `frame`, the name of the table; and the other arguments
+    of the task, which those of a method complete.
+    """
+
+    name: ClassVar[str] = "single"
+
+    def tasks(self) -> list[Task]:
+        """Return the tasks that can be named by now.
+
+        Returns
+        -------
+        list of Task
+            Ended or not; more follow from results.
+        """
+        return self.probes() + [task for task, _ in self.described()]
+
+    def described(self) -> Iterator[tuple[Task, dict[str, Any]]]:
+        """Yield the tasks of each method and dataset.
+
+        Yields
+        ------
+        tuple
+            The task, and the columns that say to what it belongs.
+        """
+        options = dict(self.spec.options)
+        kind = options.pop("task")
+        del options["frame"]
+        for method in self.spec.methods:
+            for dataset in self.datasets():
+                for parameters in self.settings(method, dataset) or []:
+                    task = Task.of(
+                        kind,
+                        dataset=dataset,
+                        selector=method.selector,
+                        parameters=parameters,
+                        **(options | method.options),
+                    )
+                    yield task, self.labels(dataset, method, parameters)
+
+    def frames(self) -> Frames:
+        """Return what there is.
+
+        Returns
+        -------
+        dict of pandas.DataFrame
+            The table that the options name.
+        """
+        found = []
+        for task, labels in self.described():
+            frame = self.store.done(task)
+            if frame is not None:
+                found.append(labelled(frame, labels))
+        return {self.spec.options["frame"]: stacked(found)}

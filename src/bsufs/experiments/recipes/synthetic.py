@@ -1,0 +1,118 @@
+"""How often a method finds the two features that are not noise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from bsufs.experiments.recipes._base import Frames, Recipe, labelled, stacked
+from bsufs.experiments.specs import Method
+from bsufs.experiments.tasks import Task
+
+
+class Recovery(Recipe):
+    """Select two features under several draws and scales of the noise.
+
+    Options of the spec: `noise_scales`, `n_draws`, and `shown_noise_scale`, for which the first
+    draw is kept as points to be drawn.
+    """
+
+    name: ClassVar[str] = "recovery"
+
+    def tasks(self) -> list[Task]:
+        """Return the tasks that can be named by now.
+
+        Returns
+        -------
+        list of Task
+            Ended or not; more follow from results.
+        """
+        tasks = self.probes() + [task for task, _ in self.described()]
+        return tasks + [task for task, _ in self._points()]
+
+    def described(self) -> Iterator[tuple[Task, dict[str, Any]]]:
+        """Yield the tasks of each method and dataset.
+
+        Yields
+        ------
+        tuple
+            The task, and the columns that say to what it belongs.
+        """
+        draws = list(range(self.spec.options["n_draws"]))
+        for method in self.spec.methods:
+            for dataset in self.datasets():
+                for scale in self.spec.options["noise_scales"]:
+                    for parameters in method.settings_for(dataset):
+                        task = Task.of(
+                            "recover",
+                            dataset=dataset,
+                            noise_scale=scale,
+                            selector=method.selector,
+                            parameters=parameters,
+                            draws=draws,
+                        )
+                        yield task, self._labels(dataset, method, parameters, scale)
+
+    def frames(self) -> Frames:
+        """Return what there is.
+
+        Returns
+        -------
+        dict of pandas.DataFrame
+            The tables `recovery` and `points`.
+        """
+        rates, points = [], []
+        for task, labels in self.described():
+            part = self.store.get(task)
+            if part is not None and len(part.frame):
+                seconds = part.seconds / len(part.frame)
+                rates.append(labelled(part.frame.assign(seconds=seconds), labels))
+        for task, labels in self._points():
+            frame = self.store.done(task)
+            if frame is not None:
+                points.append(labelled(frame, labels))
+        return {"recovery": stacked(rates), "points": stacked(points)}
+
+    def _labels(
+        self, dataset: str, method: Method, parameters: dict[str, Any], scale: float
+    ) -> dict[str, Any]:
+        # The paper calls the sets with noise features by the plain names.
+        plain = dataset.removesuffix("-noise")
+        return self.labels(plain, method, parameters) | {"noise_scale": scale}
+
+    def _points(self) -> Iterator[tuple[Task, dict[str, Any]]]:
+        """Yield the tasks that give the points of a panel, and what they show."""
+        scale = self.spec.options["shown_noise_scale"]
+        panels: dict[str, dict[str, list[int]]] = {
+            dataset.removesuffix("-noise"): {"data": [0, 1]} for dataset in self.datasets()
+        }
+        full_names = {dataset.removesuffix("-noise"): dataset for dataset in self.datasets()}
+        for task, labels in self.described():
+            frame = self.store.done(task)
+            if labels["noise_scale"] == scale and frame is not None:
+                first = frame.iloc[0]
+                panels[labels["dataset"]][labels["method"]] = [
+                    int(first["first"]),
+                    int(first["second"]),
+                ]
+        for dataset, panel in panels.items():
+            for method, features in panel.items():
+                x, y = sorted(features)
+                task = Task.of(
+                    "points",
+                    dataset=full_names[dataset],
+                    noise_scale=scale,
+                    features=[x, y],
+                    draw=0,
+                )
+                yield (
+                    task,
+                    {
+                        "run": self.spec.name,
+                        "dataset": dataset,
+                        "noise_scale": scale,
+                        "method": method,
+                        "x_feature": x,
+                        "y_feature": y,
+                    },
+                )

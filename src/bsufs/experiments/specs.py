@@ -1,0 +1,309 @@
+"""What to run: specs, read from YAML into frozen dataclasses.
+
+A spec names datasets, methods with their settings, and a recipe: how settings become tasks and
+results become tables. `load_spec` explains the fields by its errors; the files in ``paper`` are
+examples.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from bsufs.datasets import dataset_info
+from bsufs.experiments.protocol import INITIALISATIONS, Protocol
+
+ALL_FEATURES = "all"
+# Stands for the number of classes of the dataset, where a method wants to be told.
+N_CLASSES = "n_classes"
+
+_SPEC_FIELDS = frozenset(
+    {
+        "name",
+        "title",
+        "recipe",
+        "datasets",
+        "methods",
+        "protocol",
+        "timeout",
+        "winners_of",
+        "options",
+        "initialisations",
+        "quick",
+    }
+)
+_METHOD_FIELDS = frozenset({"label", "selector", "parameters", "grid", "per_count", "options"})
+
+
+@dataclass(frozen=True)
+class Method:
+    """A column of a comparison: a selector and the settings that are tried.
+
+    Parameters
+    ----------
+    label : str
+        Name of the column.
+    selector : str
+        Class of the selector, ``module:Class``, or "all" for no selection.
+    settings : tuple of dict, default=({},)
+        Parameters of each setting.
+    per_count : bool, default=False
+        Whether the method solves another problem for each number of features; otherwise one
+        ranking serves all.
+    options : dict, default={}
+        What the recipe wants to know of the method.
+    """
+
+    label: str
+    selector: str
+    settings: tuple[dict[str, Any], ...] = ({},)
+    per_count: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def settings_for(self, dataset: str) -> list[dict[str, Any]]:
+        """Return the parameters of each setting, with the number of classes filled in.
+
+        Parameters
+        ----------
+        dataset : str
+            Name of the dataset.
+
+        Returns
+        -------
+        list of dict
+            One for each setting.
+        """
+        n_classes = dataset_info(dataset).n_classes
+        return [
+            {name: n_classes if value == N_CLASSES else value for name, value in setting.items()}
+            for setting in self.settings
+        ]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A run: what is compared, where, and by which rules.
+
+    Parameters
+    ----------
+    name : str
+        Name of the run.
+    recipe : str
+        How settings become tasks and results become tables; see `bsufs.experiments.recipes`.
+    datasets : tuple of str
+        Registered names.
+    methods : tuple of Method
+        The columns.
+    title : str, default=""
+        What it shows.
+    protocol : Protocol, default=Protocol()
+        The rules.
+    timeout : float or None, default=None
+        Seconds after which a task is given up.
+    winners_of : str or None, default=None
+        A run whose winning settings are used, for methods of the same label.
+    options : dict, default={}
+        What else the recipe wants to know.
+    initialisations : tuple of str, default=()
+        Other starts of k-means with which the winners are judged too.
+    """
+
+    name: str
+    recipe: str
+    datasets: tuple[str, ...]
+    methods: tuple[Method, ...]
+    title: str = ""
+    protocol: Protocol = field(default_factory=Protocol)
+    timeout: float | None = None
+    winners_of: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    initialisations: tuple[str, ...] = ()
+
+
+def load_spec(source: str | Path | Mapping[str, Any], *, quick: bool = False) -> Spec:
+    """Read a spec.
+
+    Parameters
+    ----------
+    source : path-like or mapping
+        A YAML file, or what stands in one.
+    quick : bool, default=False
+        Whether to take the small version: what the field `quick` says goes over the rest.
+
+    Returns
+    -------
+    Spec
+        The run.
+
+    Examples
+    --------
+    >>> from bsufs.experiments import load_spec
+    >>> spec = load_spec({
+    ...     "name": "mine",
+    ...     "recipe": "fixed",
+    ...     "datasets": ["LUNG"],
+    ...     "methods": [{"label": "BSUFS", "selector": "BSUFS",
+    ...                  "grid": [{"p": [0, 0.5]}]}],
+    ... })
+    >>> spec.methods[0].settings
+    ({'p': 0}, {'p': 0.5})
+    """
+    if isinstance(source, Mapping):
+        return _spec(dict(source), "the spec", quick)
+    path = Path(source)
+    import yaml
+
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no spec {path}.") from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
+    if not isinstance(given, dict):
+        raise ValueError(f"{path} must hold fields such as name, recipe, datasets and methods.")
+    return _spec(given, str(path), quick)
+
+
+def paper_specs(*, quick: bool = False) -> dict[str, Spec]:
+    """Return the runs that the paper's tables and figures come from.
+
+    Parameters
+    ----------
+    quick : bool, default=False
+        Whether to take the small versions.
+
+    Returns
+    -------
+    dict of Spec
+        By name; every YAML file in ``experiments/paper`` is one.
+    """
+    folder = Path(str(files(__package__))) / "paper"
+    specs = [load_spec(path, quick=quick) for path in sorted(folder.glob("*.yaml"))]
+    return {spec.name: spec for spec in specs}
+
+
+def with_needed(names: Iterable[str], specs: Mapping[str, Spec]) -> list[Spec]:
+    """Return the named runs and those whose winners they use, the latter first.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of runs.
+    specs : mapping of Spec
+        All runs by name.
+
+    Returns
+    -------
+    list of Spec
+        Each once.
+    """
+    ordered: dict[str, Spec] = {}
+    for name in names:
+        if name not in specs:
+            raise ValueError(f"there is no run {name!r}; choose from {', '.join(specs)}.")
+        needed = specs[name].winners_of
+        if needed is not None:
+            ordered |= {spec.name: spec for spec in with_needed([needed], specs)}
+        ordered[name] = specs[name]
+    return list(ordered.values())
+
+
+# ------------------------------------------------------------------------------------- from YAML
+
+
+def _spec(given: dict[str, Any], where: str, quick: bool) -> Spec:
+    smaller = given.pop("quick", None) or {}
+    _require_known(given, _SPEC_FIELDS, where)
+    max_settings = None
+    if quick:
+        max_settings = smaller.get("max_settings")
+        protocol = (given.get("protocol") or {}) | (smaller.get("protocol") or {})
+        given = given | {name: value for name, value in smaller.items() if name != "max_settings"}
+        given["protocol"] = protocol
+        _require_known(given, _SPEC_FIELDS, f"quick of {where}")
+    for name in ("name", "recipe", "datasets", "methods"):
+        if not given.get(name):
+            raise ValueError(f"{where} must have the field {name}.")
+    for dataset in given["datasets"]:
+        dataset_info(dataset)
+    initialisations = tuple(given.get("initialisations") or ())
+    for init in initialisations:
+        if init not in INITIALISATIONS:
+            raise ValueError(
+                f"initialisations of {where} must be among {', '.join(INITIALISATIONS)}, got "
+                f"{init!r}."
+            )
+    methods = tuple(_method(method, where) for method in given["methods"])
+    labels = [method.label for method in methods]
+    doubled = sorted({label for label in labels if labels.count(label) > 1})
+    if doubled:
+        raise ValueError(f"labels of methods in {where} must differ, got {doubled[0]!r} twice.")
+    if max_settings is not None:
+        methods = tuple(
+            replace(method, settings=_thinned(method.settings, max_settings)) for method in methods
+        )
+    return Spec(
+        name=given["name"],
+        recipe=given["recipe"],
+        datasets=tuple(given["datasets"]),
+        methods=methods,
+        title=given.get("title", ""),
+        protocol=Protocol.from_mapping(given.get("protocol") or {}),
+        timeout=given.get("timeout"),
+        winners_of=given.get("winners_of"),
+        options=dict(given.get("options") or {}),
+        initialisations=initialisations,
+    )
+
+
+def _method(given: Any, where: str) -> Method:
+    if not isinstance(given, dict):
+        raise ValueError(f"each of methods in {where} must have fields, got {given!r}.")
+    _require_known(given, _METHOD_FIELDS, f"a method in {where}")
+    if not given.get("label"):
+        raise ValueError(f"each of methods in {where} must have a label, got {given!r}.")
+    fixed = dict(given.get("parameters") or {})
+    grids = given.get("grid") or [{}]
+    return Method(
+        label=given["label"],
+        selector=given.get("selector") or given["label"],
+        settings=tuple(fixed | setting for grid in grids for setting in _product(grid, where)),
+        per_count=bool(given.get("per_count", False)),
+        options=dict(given.get("options") or {}),
+    )
+
+
+def _product(grid: Any, where: str) -> list[dict[str, Any]]:
+    """Return every combination of the values in a grid."""
+    if not isinstance(grid, dict):
+        raise ValueError(
+            f"grid in {where} must be a list of fields with lists of values, got {grid!r}."
+        )
+    # {range: n} stands for 0, ..., n - 1: the seeds of n random rankings, say.
+    values = [
+        range(value["range"]) if isinstance(value, dict) and "range" in value else value
+        for value in grid.values()
+    ]
+    for name, value in zip(grid, values, strict=True):
+        if not isinstance(value, list | range):
+            raise ValueError(f"{name} in a grid of {where} must be a list, got {value!r}.")
+    return [dict(zip(grid, chosen, strict=True)) for chosen in itertools.product(*values)]
+
+
+def _thinned(settings: tuple[dict[str, Any], ...], most: int) -> tuple[dict[str, Any], ...]:
+    """Return at most so many settings, evenly spread."""
+    if len(settings) <= most:
+        return settings
+    return tuple(settings[i * len(settings) // most] for i in range(most))
+
+
+def _require_known(given: Mapping[str, Any], known: frozenset[str], where: str) -> None:
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise ValueError(
+            f"{where} has no field {', '.join(unknown)}; choose from {', '.join(sorted(known))}."
+        )

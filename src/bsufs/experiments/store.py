@@ -1,0 +1,230 @@
+"""Where results stay: one parquet part for each finished task, written as a whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bsufs.experiments.tasks import Task
+
+_META = b"bsufs"
+
+
+class Status(StrEnum):
+    """How a task ended."""
+
+    DONE = "done"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    INTERRUPTED = "interrupted"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a task.
+
+    Parameters
+    ----------
+    status : Status
+        How it ended.
+    reason : str, default=""
+        Why, unless it was done.
+    seconds : float, default=0
+        How long it took.
+    columns : dict, default={}
+        The result: columns of equal length, empty unless it was done.
+    warnings : tuple of str, default=()
+        What the code warned of, each once.
+    """
+
+    status: Status
+    reason: str = ""
+    seconds: float = 0.0
+    columns: dict[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Part:
+    """A stored outcome.
+
+    Parameters
+    ----------
+    task : Task
+        What was to be done.
+    status : Status
+        How it ended.
+    reason : str
+        Why, unless it was done.
+    seconds : float
+        How long it took.
+    warnings : tuple of str
+        What the code warned of.
+    frame : pandas.DataFrame
+        The result, empty unless it was done.
+    """
+
+    task: Task
+    status: Status
+    reason: str
+    seconds: float
+    warnings: tuple[str, ...]
+    frame: pd.DataFrame
+
+
+class ResultStore:
+    """A folder of parts, each named by the key of its task.
+
+    Parts are written to a temporary file, forced to the disk and renamed, so that a run that is
+    killed at any moment leaves whole parts only. Parts are read once and kept.
+
+    Parameters
+    ----------
+    folder : path-like
+        Where the parts are; made if needed.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self._parts = self.folder / "parts"
+        self._parts.mkdir(parents=True, exist_ok=True)
+        self._known: dict[str, Part] = {}
+        for path in sorted(self._parts.glob("*.parquet")):
+            part = _read(path)
+            if part is None:
+                # Never deleted: someone may want to know what happened to it.
+                os.replace(path, path.with_suffix(".unreadable"))
+            else:
+                self._known[path.stem] = part
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other runs out of the folder while this one writes.
+
+        Yields
+        ------
+        None
+            While the folder is ours; the system frees it if the process dies.
+        """
+        with (self.folder / ".lock").open("w") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RuntimeError(
+                    f"another run is writing to {self.folder}. Wait for it, or give another folder."
+                ) from None
+            # Left by a run that was killed while it wrote; nobody else can be writing now.
+            for stale in self._parts.glob(".*.tmp"):
+                stale.unlink()
+            yield
+
+    def get(self, task: Task) -> Part | None:
+        """Return what is stored of a task.
+
+        Parameters
+        ----------
+        task : Task
+            The task.
+
+        Returns
+        -------
+        Part or None
+            None if it has not ended yet.
+        """
+        return self._known.get(task.key)
+
+    def done(self, task: Task) -> pd.DataFrame | None:
+        """Return the result of a task.
+
+        Parameters
+        ----------
+        task : Task
+            The task.
+
+        Returns
+        -------
+        pandas.DataFrame or None
+            None unless it was done.
+        """
+        part = self.get(task)
+        return part.frame if part is not None and part.status is Status.DONE else None
+
+    def parts(self) -> list[Part]:
+        """Return all that is stored.
+
+        Returns
+        -------
+        list of Part
+            In the order of their keys.
+        """
+        return [self._known[key] for key in sorted(self._known)]
+
+    def write(self, task: Task, outcome: Outcome) -> None:
+        """Store an outcome.
+
+        Parameters
+        ----------
+        task : Task
+            What was to be done.
+        outcome : Outcome
+            What came of it.
+        """
+        meta = {
+            "kind": task.kind,
+            "arguments": task.text,
+            "status": outcome.status.value,
+            "reason": outcome.reason,
+            "seconds": outcome.seconds,
+            "warnings": list(outcome.warnings),
+        }
+        frame = pd.DataFrame(outcome.columns)
+        table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(
+            {_META: json.dumps(meta).encode()}
+        )
+        _write_atomically(table, self._parts / f"{task.key}.parquet")
+        self._known[task.key] = _part(meta, frame)
+
+
+def _part(meta: dict[str, Any], frame: pd.DataFrame) -> Part:
+    return Part(
+        task=Task(meta["kind"], meta["arguments"]),
+        status=Status(meta["status"]),
+        reason=meta["reason"],
+        seconds=meta["seconds"],
+        warnings=tuple(meta["warnings"]),
+        frame=frame,
+    )
+
+
+def _read(path: Path) -> Part | None:
+    try:
+        table = pq.read_table(path)
+        return _part(json.loads(table.schema.metadata[_META]), table.to_pandas())
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
+        return None
+
+
+def _write_atomically(table: pa.Table, path: Path) -> None:
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            pq.write_table(table, stream)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
