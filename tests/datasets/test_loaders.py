@@ -14,7 +14,7 @@ from bsufs.datasets import (
     make_dartboard1,
     make_diamond9,
 )
-from bsufs.datasets._loaders import _read_mat, _samples_and_labels
+from bsufs.datasets._loaders import _read_arrays, _samples_and_labels
 from tests.golden import golden_data
 
 DATA = Path(os.environ.get("BSUFS_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
@@ -157,7 +157,7 @@ def test_a_truncated_file_is_named_with_the_cure(tmp_path, compressed, share):
     whole = path.read_bytes()
     path.write_bytes(whole[: int(share * len(whole))])
     with pytest.raises(ValueError, match="truncated or of another kind") as raised:
-        _read_mat(path, dataset_info("MSTAR").file)
+        _read_arrays(path, dataset_info("MSTAR").file)
     assert str(path) in str(raised.value)
     assert "Replace it with https://" in str(raised.value)
 

@@ -74,5 +74,5 @@ def test_the_list_is_the_callers_own():
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
-    with pytest.raises(ValueError, match="'COIL21'; choose one of COIL20, Isolet"):
+    with pytest.raises(ValueError, match="'COIL21'; choose one of COIL20, Dartboard1"):
         dataset_info("COIL21")

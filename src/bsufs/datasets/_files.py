@@ -125,8 +125,12 @@ def _check(path: Path, source: SourceFile) -> None:
         )
     raise ValueError(
         f"{path} is not the registered file (truncated, changed or another version): expected "
-        f"sha256 {expected}, got {found}. Delete it, so that it is downloaded again, or replace "
-        f"it with {source.url}."
+        f"sha256 {expected}, got {found}. "
+        + (
+            f"Delete it, so that it is downloaded again, or replace it with {source.url}."
+            if source.url
+            else "Restore it, or mend the checksum in its description."
+        )
     )
 
 
@@ -165,7 +169,9 @@ def _write_atomically(path: Path, text: str) -> None:
 
 def _download(source: SourceFile, folders: list[Path]) -> Path:
     folder = next((f for f in folders if _is_writable(f)), folders[0])
-    by_hand = f"save {source.url} as {source.name} in the folder {folder}"
+    by_hand = f"save {source.url or 'it'} as {source.name} in the folder {folder}"
+    if source.url is None:
+        raise FileNotFoundError(f"{source.name} is in none of {_listed(folders)}: {by_hand}.")
     if source.sha256 is None:
         raise FileNotFoundError(
             f"{source.name} is in none of {_listed(folders)}, and is not downloaded because its "

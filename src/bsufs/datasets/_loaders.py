@@ -122,7 +122,7 @@ def load_dataset(
 
 
 def _samples_and_labels(path: Path, info: DatasetInfo) -> tuple[Array, NDArray[np.int64]]:
-    stored = _read_mat(path, info.file)
+    stored = _read_arrays(path, info.file)
     parts = [_numbers(stored, key, path, info.file) for key in info.data_keys]
     X = np.vstack([part.T if info.features_in_rows else part for part in parts])
     y = np.concatenate(
@@ -142,13 +142,17 @@ def _samples_and_labels(path: Path, info: DatasetInfo) -> tuple[Array, NDArray[n
     return np.array(X / info.divisor, order="C"), y
 
 
-def _read_mat(path: Path, source: SourceFile) -> dict[str, Any]:
+def _read_arrays(path: Path, source: SourceFile) -> dict[str, Any]:
+    kind = "NumPy archive" if path.suffix == ".npz" else "MATLAB file"
     try:
+        if path.suffix == ".npz":
+            with np.load(path, allow_pickle=False) as archive:
+                return dict(archive)
         stored = loadmat(path)
     # What the reader raises on foreign bytes depends on where they cease to make sense.
     except Exception as error:
         raise ValueError(
-            f"{path} cannot be read as a MATLAB file, it is truncated or of another kind "
+            f"{path} cannot be read as a {kind}, it is truncated or of another kind "
             f"({type(error).__name__}: {error}). {_cure(source)}"
         ) from error
     return {key: value for key, value in stored.items() if not key.startswith("__")}
@@ -166,7 +170,7 @@ def _numbers(stored: dict[str, Any], key: str, path: Path, source: SourceFile) -
 
 
 def _cure(source: SourceFile) -> str:
-    return f"Replace it with {source.url}."
+    return f"Replace it with {source.url}." if source.url else "Mend the file, or its description."
 
 
 def _with_noise(
@@ -195,7 +199,7 @@ def _description(info: DatasetInfo) -> str:
         [
             f"{info.name}: {info.description}",
             f"{info.shape[0]} samples, {info.shape[1]} features, {info.n_classes} classes.",
-            f"Source: {info.file.url}",
+            f"Source: {info.file.url or info.file.name}",
             f"Licence: {licence}. {info.file.licence_note}".rstrip(),
             f"Reference: {info.citation}",
         ]

@@ -1,32 +1,39 @@
-"""What is known of each dataset, read from `registry.json`: an entry there adds a dataset."""
+"""What is known of each dataset, read from data files: a file more is a dataset more.
+
+The files are those of the folder ``registry`` and, for data of one's own, those whose names end in
+``.dataset.json`` in the folder of the environment variable ``BSUFS_DATA``. Each describes a file of
+data, and the datasets that are read from it.
+"""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file at a fixed commit of a public repository.
+    """A file at a fixed commit of a public repository, or one of the user's own.
 
     Parameters
     ----------
     name : str
         Name under which the file is kept.
-    repository : str
-        Address of the repository.
-    commit : str
+    repository : str or None, default=None
+        Address of the repository; None for a file that cannot be fetched.
+    commit : str or None, default=None
         The commit, in 40 hexadecimal digits.
-    path : str
+    path : str or None, default=None
         Path of the file in the repository.
-    sha256 : str or None
+    sha256 : str or None, default=None
         Checksum of its bytes; None where it is not known.
-    licence : str or None
+    licence : str or None, default=None
         Licence of the data; None where none is stated.
     licence_note : str
         What else is known of the licence.
@@ -35,17 +42,19 @@ class SourceFile:
     """
 
     name: str
-    repository: str
-    commit: str
-    path: str
-    sha256: str | None
-    licence: str | None
+    repository: str | None = None
+    commit: str | None = None
+    path: str | None = None
+    sha256: str | None = None
+    licence: str | None = None
     licence_note: str = ""
     note: str = ""
 
     @property
-    def url(self) -> str:
-        """The address of the bytes."""
+    def url(self) -> str | None:
+        """The address of the bytes; None for a file of the user's own."""
+        if self.repository is None or self.path is None:
+            return None
         owner_and_name = self.repository.removeprefix("https://github.com/")
         return (
             f"https://raw.githubusercontent.com/{owner_and_name}/{self.commit}/{quote(self.path)}"
@@ -118,14 +127,46 @@ class DatasetInfo:
         return self.n_noise_features > 0 or self.corruption is not None
 
 
-@cache
 def _registry() -> dict[str, DatasetInfo]:
-    stored = json.loads((files(__package__) / "registry.json").read_text(encoding="utf-8"))
-    sources = {name: SourceFile(name=name, **entry) for name, entry in stored["files"].items()}
-    return {
-        name: DatasetInfo(name=name, **_frozen(entry | {"file": sources[entry["file"]]}))
-        for name, entry in stored["datasets"].items()
-    }
+    return _read_registry(tuple(_own_entries()))
+
+
+def _own_entries() -> list[tuple[Path, int]]:
+    """Return the user's own descriptions, with the time of their last change."""
+    folder = os.environ.get("BSUFS_DATA")
+    if not folder:
+        return []
+    entries = sorted(Path(folder).expanduser().glob("*.dataset.json"))
+    return [(path, path.stat().st_mtime_ns) for path in entries]
+
+
+@cache
+def _read_registry(own: tuple[tuple[Path, int], ...]) -> dict[str, DatasetInfo]:
+    shipped = sorted(Path(str(files(__package__) / "registry")).glob("*.json"))
+    found: dict[str, DatasetInfo] = {}
+    for path in [*shipped, *(path for path, _ in own)]:
+        for info in _described(path):
+            if info.name in found:
+                raise ValueError(f"{path} describes {info.name!r}, which exists. Rename it.")
+            found[info.name] = info
+    return found
+
+
+def _described(path: Path) -> list[DatasetInfo]:
+    """Return the datasets that a file describes."""
+    try:
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        source = SourceFile(**stored["file"])
+        return [
+            DatasetInfo(name=name, file=source, **_frozen(entry))
+            for name, entry in stored["datasets"].items()
+        ]
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        known = ", ".join(field.name for field in fields(DatasetInfo))
+        raise ValueError(
+            f"{path} does not describe datasets: {error}. It must hold an object with `file` and "
+            f"`datasets`; the fields of a dataset are {known}."
+        ) from error
 
 
 def _frozen(entry: dict[str, Any]) -> dict[str, Any]:
@@ -138,13 +179,13 @@ def list_datasets() -> list[DatasetInfo]:
     Returns
     -------
     list of DatasetInfo
-        In the order of the registry.
+        In alphabetical order of their files, the user's own at the end.
 
     Examples
     --------
     >>> from bsufs.datasets import list_datasets
     >>> [info.name for info in list_datasets()][:3]
-    ['COIL20', 'Isolet', 'USPS']
+    ['COIL20', 'Dartboard1', 'Dartboard1-noise']
     """
     return list(_registry().values())
 
