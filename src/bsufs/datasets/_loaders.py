@@ -146,7 +146,7 @@ def _read_arrays(path: Path, source: SourceFile) -> dict[str, Any]:
     kind = "NumPy archive" if path.suffix == ".npz" else "MATLAB file"
     try:
         if path.suffix == ".npz":
-            with np.load(path, allow_pickle=False) as archive:
+            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
                 return dict(archive)
         stored = loadmat(path)
     # What the reader raises on foreign bytes depends on where they cease to make sense.

@@ -172,7 +172,7 @@ class DaskExecutor:
                 f"no Dask scheduler answers at {self.address} ({error}). Start one with `dask "
                 "scheduler`, and workers with `dask worker ADDRESS`."
             ) from error
-        with client:
+        with client, client.as_current():
             yield client
 
     def _outcome(self, client: Any, future: Any, result: Any) -> Outcome:

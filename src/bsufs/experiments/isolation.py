@@ -68,8 +68,8 @@ class IsolatedWorker:
         """
         if self._closed.is_set():
             return Outcome(Status.INTERRUPTED, "the run was stopped before the task began")
-        start = time.monotonic()
         process = self._living_process()
+        start = time.monotonic()
         request = {"kind": task.kind, "arguments": task.text, "data_home": self._data_home}
         try:
             assert process.stdin is not None  # a pipe, by the way it is opened
@@ -124,6 +124,7 @@ class IsolatedWorker:
             )
             if self._closed.is_set():  # stopped while the process was made
                 self._process.kill()
+            _read_line(self._process, timeout=None)
         return self._process
 
     def _death(self, seconds: float) -> Outcome:

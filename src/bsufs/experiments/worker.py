@@ -1,6 +1,7 @@
 """The process in which tasks are done: ``python -m bsufs.experiments.worker``.
 
-It reads a task in a line of JSON from its input, does it, and answers in a line of JSON. It ends
+It says that it is ready, then reads a task in a line of JSON from its input, does it, and answers
+in a line of JSON. It ends
 when its input ends, also in the middle of a task: if whoever started it is killed, no computation
 goes on that nobody waits for.
 """
@@ -30,8 +31,11 @@ def serve(requests: TextIO, answers: TextIO) -> None:
     requests : text stream
         Lines of JSON with `kind`, `arguments` (JSON in JSON) and `data_home`.
     answers : text stream
-        Where a line goes for each.
+        Where a line goes at the beginning, and then for each.
     """
+    # Whoever waits for an answer need not count the time that it takes to get ready.
+    answers.write("ready\n")
+    answers.flush()
     waiting: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=(requests, waiting), daemon=True).start()
     while True:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import check_estimator
 
 
 def check_selector(estimator: Any) -> None:
@@ -35,6 +34,9 @@ def check_selector(estimator: Any) -> None:
     >>> from bsufs.selectors import MaxVariance, check_selector
     >>> check_selector(MaxVariance())
     """
+    # Only those who check need it, and it takes as long to import as a small fit.
+    from sklearn.utils.estimator_checks import check_estimator
+
     for result in check_estimator(estimator, on_skip=None, on_fail=None):
         if result["status"] == "failed":
             raise AssertionError(

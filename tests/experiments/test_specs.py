@@ -1,0 +1,126 @@
+import pytest
+
+from bsufs.experiments import load_spec, paper_specs, with_needed
+from bsufs.experiments.recipes import find_recipe
+from bsufs.experiments.tasks import make_selector
+from tests.experiments.conftest import small_spec
+
+pytestmark = pytest.mark.usefixtures("data")
+
+
+def test_grids_are_products_and_their_union():
+    grid = [{"p": [0, 0.5], "q": [0.5]}, {"lambda_row": ["path"]}]
+    method = {"label": "B", "selector": "BSUFS", "parameters": {"tol": 0}, "grid": grid}
+    spec = load_spec(small_spec(methods=[method]))
+    assert spec.methods[0].settings == (
+        {"tol": 0, "p": 0, "q": 0.5},
+        {"tol": 0, "p": 0.5, "q": 0.5},
+        {"tol": 0, "lambda_row": "path"},
+    )
+
+
+def test_the_number_of_classes_is_filled_in():
+    method = {"label": "B", "selector": "BSUFS", "parameters": {"n_components": "n_classes"}}
+    spec = load_spec(small_spec(methods=[method]))
+    assert spec.methods[0].settings_for("small") == [{"n_components": 3}]
+    assert spec.methods[0].settings_for("other") == [{"n_components": 2}]
+
+
+def test_the_label_is_the_selector_unless_another_is_named():
+    spec = load_spec(small_spec(methods=[{"label": "MCFS"}]))
+    assert spec.methods[0].selector == "MCFS"
+
+
+def test_quick_goes_over_the_rest_and_thins_the_grids():
+    quick = {"datasets": ["small"], "max_settings": 2, "protocol": {"seed": 5}}
+    full, small = (load_spec(small_spec(quick=quick), quick=flag) for flag in (False, True))
+    assert full.datasets == ("small", "other")
+    assert small.datasets == ("small",)
+    assert [len(method.settings) for method in full.methods] == [1, 1, 4, 1, 4]
+    assert [len(method.settings) for method in small.methods] == [1, 1, 2, 1, 2]
+    assert small.protocol.seed == 5
+    assert small.protocol.feature_counts == (2, 4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"colour": 1}, "no field colour; choose from datasets"),
+        ({"name": ""}, "must have the field name"),
+        ({"datasets": ["nowhere"]}, "'nowhere'; choose one of"),
+        ({"datasets": []}, "must have the field datasets"),
+        ({"methods": ["BSUFS"]}, "must have fields, got 'BSUFS'"),
+        ({"methods": [{"selector": "BSUFS"}]}, "must have a label"),
+        ({"methods": [{"label": "A", "colour": 1}]}, "no field colour"),
+        ({"methods": [{"label": "A"}, {"label": "A"}]}, "must differ, got 'A' twice"),
+        ({"methods": [{"label": "A", "grid": [{"p": 0.5}]}]}, "p in a grid .* must be a list"),
+        ({"methods": [{"label": "A", "grid": [0.5]}]}, "must be a list of fields"),
+        ({"protocol": {"kmeans_init": "best"}}, "kmeans_init must be one of"),
+        ({"initialisations": ["best"]}, "initialisations of .* got 'best'"),
+    ],
+)
+def test_a_bad_spec_is_explained(changes, message):
+    with pytest.raises(ValueError, match=message):
+        load_spec(small_spec(**changes))
+
+
+def test_files_are_read_and_bad_ones_named(tmp_path):
+    path = tmp_path / "spec.yaml"
+    path.write_text("name: a\nrecipe: fixed\ndatasets: [small]\nmethods: [{label: BSUFS}]\n")
+    assert load_spec(path).name == "a"
+    path.write_text("name: [")
+    with pytest.raises(ValueError, match=r"spec\.yaml is not YAML"):
+        load_spec(path)
+    path.write_text("- 1")
+    with pytest.raises(ValueError, match=r"spec\.yaml must hold fields"):
+        load_spec(path)
+    with pytest.raises(FileNotFoundError, match="there is no spec"):
+        load_spec(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_the_runs_of_the_paper_can_be_made(quick):
+    specs = paper_specs(quick=quick)
+    assert set(specs) == {
+        "ablation",
+        "clustering",
+        "convergence",
+        "correlation",
+        "label-free",
+        "pixels",
+        "sparsity",
+        "stopping",
+        "synthetic",
+    }
+    for spec in specs.values():
+        find_recipe(spec.recipe)
+        for method in spec.methods:
+            if method.selector != "all":
+                for setting in method.settings:
+                    make_selector(method.selector, 2, setting).get_params()
+
+
+def test_random_has_the_same_budget_as_the_tuned_method_in_every_comparison():
+    specs = paper_specs()
+    for name, tuned in (("clustering", "BSUFS"), ("ablation", "Case IV")):
+        sizes = {method.label: len(method.settings) for method in specs[name].methods}
+        assert sizes["Random"] == sizes[tuned] == 270
+    assert len(specs["clustering"].methods) == 12
+    printed = next(m for m in specs["clustering"].methods if m.label == "BSUFS (paper's grid)")
+    assert len(printed.settings) == 7 * 7 * 3 * 3
+
+
+def test_a_run_brings_those_it_needs_before_it():
+    specs = paper_specs()
+    assert [s.name for s in with_needed(["pixels", "sparsity"], specs)] == [
+        "ablation",
+        "pixels",
+        "sparsity",
+    ]
+    with pytest.raises(ValueError, match="there is no run 'x'; choose from ablation"):
+        with_needed(["x"], specs)
+
+
+def test_an_unknown_recipe_is_answered_with_the_known_ones():
+    with pytest.raises(ValueError, match="recipe must be one of fixed, recovery, single, tuned"):
+        find_recipe("bake")
