@@ -27,7 +27,8 @@ EXPECTED = (ValueError, OSError, ImportError, MemoryError)
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130
 TERMINATED_STATUS = 143
-BROKEN_PIPE_STATUS = 141
+# What typer ends with when it notices first.
+BROKEN_PIPE_STATUS = 1
 
 _EXAMPLES = """
 [bold]Examples[/bold]

@@ -34,11 +34,11 @@ def write_atomically(path: str | os.PathLike[str], *, force: bool = False) -> It
         To write to.
     """
     check_target(path, force=force)
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        with target.open("wb") as stream:
+    if _is_pipe_or_device(path):
+        with Path(path).open("wb") as stream:
             yield stream
         return
+    target = Path(os.path.realpath(path))
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.", suffix="~")
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -63,11 +63,11 @@ def check_target(path: str | os.PathLike[str], *, force: bool = False) -> None:
     force : bool, default=False
         Whether an old file may be replaced.
     """
+    if _is_pipe_or_device(path):
+        return
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise TableError(f"{path}: this is a folder; name a file in it.")
-    if target.exists() and not target.is_file():
-        return
     folder = target.parent
     if not folder.is_dir():
         raise TableError(f"{path}: there is no folder {folder}. Make it first.")
@@ -75,6 +75,12 @@ def check_target(path: str | os.PathLike[str], *, force: bool = False) -> None:
         raise TableError(f"{path}: the folder {folder} cannot be written to. Choose another.")
     if target.exists() and not force:
         raise TableError(f"{path}: the file exists. Replace it with --force, or choose another.")
+
+
+def _is_pipe_or_device(path: str | os.PathLike[str]) -> bool:
+    # Asked of the path as given: where a pipe has a name in /dev/fd, its target has none.
+    given = Path(path)
+    return given.exists() and not given.is_file() and not given.is_dir()
 
 
 def _mode(target: Path) -> int:

@@ -73,11 +73,18 @@ def write_table(table: Table, path: str | os.PathLike[str], *, force: bool = Fal
         elif kind in _DELIMITERS:
             _write_text(table, stream, _DELIMITERS[kind])
         elif kind == ".npy":
-            np.save(stream, _matrix(table), allow_pickle=False)
+            stream.write(_npy(_matrix(table)))
         elif kind == ".npz":
             np.savez_compressed(stream, allow_pickle=False, **_parts(table))
         else:
             _write_columnar(table, stream, kind)
+
+
+def _npy(matrix: Any) -> bytes:
+    # Written to a file by NumPy, a full disk is an error that does not say so.
+    memory = io.BytesIO()
+    np.save(memory, matrix, allow_pickle=False)
+    return memory.getvalue()
 
 
 def _kind(path: str | os.PathLike[str]) -> str:
