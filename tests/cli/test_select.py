@@ -54,6 +54,7 @@ def test_the_table_goes_to_standard_output_as_csv(capfdbinary, table):
 
 def test_forced_and_barred_features(invoke, table, tmp_path):
     (tmp_path / "bar.txt").write_text("b\n\ne\n")
+    barred = f"@{tmp_path}/bar.txt"
     result = invoke(
         "select",
         table,
@@ -63,7 +64,7 @@ def test_forced_and_barred_features(invoke, table, tmp_path):
         "--must-keep",
         "c",
         "--never-keep",
-        f"@{tmp_path}/bar.txt",
+        barred,
     )
     assert result.out.splitlines()[0] == "c"
     assert not {"b", "e"} & set(result.out.split())
@@ -78,7 +79,7 @@ def test_forced_and_barred_features(invoke, table, tmp_path):
         (["--method", "Bsufz"], "Did you mean BSUFS?"),
         (["--method", "???"], "There are BSUFS"),
         (["--set", "lambda_rows=1"], "Did you mean lambda_row?"),
-        (["--set", "zzz=1"], "Valid: n_components"),
+        (["--set", "zzz=1"], "Valid: beta_element"),
         (["--set", "random_state=1"], "use --seed"),
         (["--set", "verbose=1"], "no such parameter"),
         (["--set", "p"], "name=value"),
