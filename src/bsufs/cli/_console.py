@@ -1,0 +1,195 @@
+"""What people see: one-line messages, tables for terminals, plain lines for pipes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+STDOUT = "-"
+
+
+def complain(message: str, kind: str = "error: ") -> None:
+    """Print one line on standard error.
+
+    Parameters
+    ----------
+    message : str
+        What to say; line breaks become blanks.
+    kind : str, default="error: "
+        What stands before it.
+    """
+    print(f"bsufs: {kind}{' '.join(message.split())}", file=sys.stderr)
+
+
+class Reporter:
+    """Says on standard error what is done, unless told to be quiet.
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether to say nothing.
+    """
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+
+    def say(self, message: str) -> None:
+        """Print a line.
+
+        Parameters
+        ----------
+        message : str
+            The line.
+        """
+        if not self.quiet:
+            print(message, file=sys.stderr)
+
+    @contextlib.contextmanager
+    def busy(self, message: str) -> Iterator[None]:
+        """Show on a terminal that work goes on.
+
+        Parameters
+        ----------
+        message : str
+            What is being done.
+
+        Yields
+        ------
+        None
+            While it goes on.
+        """
+        if self.quiet or not sys.stderr.isatty():
+            yield
+            return
+        from rich.console import Console
+        from rich.markup import escape
+
+        with Console(stderr=True).status(escape(message)):
+            yield
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: framed on a terminal, tab-separated lines elsewhere.
+
+    Parameters
+    ----------
+    title : str
+        Heading, on a terminal only.
+    columns : sequence of str
+        Names of the columns.
+    rows : sequence of sequences of str
+        The cells; those that look like numbers are set to the right.
+    """
+    if not sys.stdout.isatty():
+        for row in (columns, *rows):
+            print("\t".join(one_line(cell) for cell in row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title))
+    for number, column in enumerate(columns):
+        cells = [row[number] for row in rows]
+        right = any(map(_looks_like_a_number, cells))
+        table.add_column(
+            Text(column),
+            justify="right" if right else "left",
+            overflow="fold",
+            min_width=min(len(column), 10),
+            no_wrap=number == 0,
+        )
+    for row in rows:
+        # Text, not markup: a name such as [red] is shown as it is.
+        table.add_row(*(Text(one_line(cell)) for cell in row))
+    Console().print(table)
+
+
+def one_line(cell: str) -> str:
+    r"""Return a cell without what would break a line or steer a terminal.
+
+    Parameters
+    ----------
+    cell : str
+        Any text.
+
+    Returns
+    -------
+    str
+        The text with control characters as in ``\n``.
+    """
+    if cell.isprintable():
+        return cell
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cell)
+
+
+def _looks_like_a_number(cell: str) -> bool:
+    try:
+        float(cell.removesuffix("%").strip())
+    except ValueError:
+        return False
+    return True
+
+
+def jsonable(value: Any) -> Any:
+    """Return a value as JSON can hold it: NaN is null, what has no counterpart its text.
+
+    Parameters
+    ----------
+    value : object
+        Any value.
+
+    Returns
+    -------
+    object
+        Dictionaries, lists, strings, numbers, truth values and None.
+    """
+    if isinstance(value, dict):
+        return {str(key): jsonable(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [jsonable(entry) for entry in value]
+    if hasattr(value, "tolist"):
+        return jsonable(value.tolist())
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else None
+    return value if isinstance(value, str | int | None) else str(value)
+
+
+def dump(document: Any) -> str:
+    """Return a document as JSON text.
+
+    Parameters
+    ----------
+    document : object
+        What to write.
+
+    Returns
+    -------
+    str
+        The text, with a line break at its end.
+    """
+    return json.dumps(jsonable(document), indent=2, ensure_ascii=False) + "\n"
+
+
+def write_text(text: str, path: str, force: bool) -> None:
+    """Write text to a file, whole or not at all, or to standard output.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    path : str
+        The file, or "-".
+    force : bool
+        Whether an old file may be replaced.
+    """
+    if path == STDOUT:
+        sys.stdout.write(text)
+        return
+    from bsufs.tables import write_atomically
+
+    with write_atomically(path, force=force) as stream:
+        stream.write(text.encode("utf-8"))

@@ -1,0 +1,146 @@
+"""The program: finds the commands, and turns what goes wrong into one line.
+
+A command is a file of this package whose name has no underscore in front. It has a function
+``register(app: typer.Typer) -> None`` that adds its commands, and imports at its top nothing but
+the standard library, typer, rich and `bsufs.cli._console`: all else inside its functions, so that
+``bsufs --help`` stays fast.
+"""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+import bsufs.cli
+from bsufs.cli._console import complain
+
+EXPECTED = (ValueError, OSError, ImportError, MemoryError)
+USAGE_STATUS = 2
+INTERRUPTED_STATUS = 130
+TERMINATED_STATUS = 143
+# What typer ends with when it notices first.
+BROKEN_PIPE_STATUS = 1
+
+_EXAMPLES = """
+[bold]Examples[/bold]
+
+[cyan]bsufs select table.csv -k 50 -o reduced.csv[/cyan]   keep 50 columns
+
+[cyan]bsufs compare table.csv -k 50[/cyan]   several methods side by side
+
+[cyan]bsufs datasets[/cyan]   the datasets of the paper
+"""
+
+
+def build_app() -> typer.Typer:
+    """Return the program with every command that is found.
+
+    Returns
+    -------
+    typer.Typer
+        The program.
+    """
+    app = typer.Typer(
+        name="bsufs",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(epilog=_EXAMPLES)(_program)
+    for module_info in pkgutil.iter_modules(bsufs.cli.__path__):
+        if module_info.name != "app" and not module_info.name.startswith("_"):
+            import_module(f"bsufs.cli.{module_info.name}").register(app)
+    return app
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"bsufs {bsufs.__version__}")
+        raise typer.Exit
+
+
+def _program(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show where an error came from; goes anywhere.")
+    ] = False,
+) -> None:
+    """Keep the columns of a table that say most, without labels."""
+
+
+def run(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit.
+
+    Status 0 is success, 2 an error that the user can mend (one line on standard error), 130 an
+    interruption by Ctrl-C.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        By default those of the process.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    # Ended by another process, what is half-written is cleared away as for Ctrl-C.
+    former = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED_STATUS))
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            status = build_app()(args=words, prog_name="bsufs", standalone_mode=False)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        status = INTERRUPTED_STATUS
+    except BrokenPipeError:
+        # Nobody reads on, and the flush at exit must not complain again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        status = BROKEN_PIPE_STATUS
+    except Exception as error:
+        status = _report(error, debug)
+    finally:
+        signal.signal(signal.SIGTERM, former)
+    if status == INTERRUPTED_STATUS:
+        complain("interrupted", kind="")
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _report(error: Exception, debug: bool) -> int:
+    """Say what went wrong; only an error that nobody expected comes with its traceback."""
+    # Usage errors have their own classes, and where these live depends on the version of typer.
+    describe = getattr(error, "format_message", None)
+    expected = describe is not None or isinstance(error, EXPECTED)
+    if debug or not expected:
+        traceback.print_exc()
+    if not expected:
+        return 1
+    message = describe() if describe is not None else _in_words(error)
+    # Without any argument the help has been shown, and there is nothing to add.
+    if message:
+        complain(message)
+    return USAGE_STATUS
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return f"out of memory: {error}" if str(error) else "out of memory"
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
+        return f"{where}{error.strerror}"
+    return str(error) or type(error).__name__
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    complain(str(message), kind="warning: ")

@@ -1,0 +1,265 @@
+"""Files of arrays: NumPy, MATLAB and AnnData. Nothing is ever unpickled."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any, BinaryIO
+
+import numpy as np
+from scipy import sparse
+
+from bsufs.tables._errors import TableError
+
+# How a matrix of features is called where a file holds several.
+_USUAL_NAMES = ("X", "data", "fea")
+# The arrays that `write_table` adds to a .npz, to hold names and carried columns.
+FEATURE_NAMES = "feature_names"
+CARRIED_NAMES = "carried_names"
+SPARSE_PARTS = ("indices", "indptr", "format", "shape", "data")
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """A matrix of features, and vectors with one entry per row that may go along.
+
+    Parameters
+    ----------
+    matrix : array or sparse array of shape (n_rows, n_features)
+        The features.
+    names : tuple of str
+        Their names.
+    vectors : mapping of str to array
+        Columns that can be named as identifiers or labels.
+    always_carried : tuple of str
+        Those of them that go along without being named.
+    """
+
+    matrix: Any
+    names: tuple[str, ...]
+    vectors: Mapping[str, Any] = field(default_factory=dict)
+    always_carried: tuple[str, ...] = ()
+
+
+def read_npy(stream: BinaryIO, source: str) -> Arrays:
+    """Read a matrix from a .npy file.
+
+    Parameters
+    ----------
+    stream : binary file
+        The file.
+    source : str
+        Its name, for messages.
+
+    Returns
+    -------
+    Arrays
+        The matrix, its columns named x0, x1, and so on.
+    """
+    matrix = _loaded(stream, source, "NumPy")
+    if not isinstance(matrix, np.ndarray):
+        raise TableError(f"{source}: this is an archive of arrays: name it .npz.")
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        raise TableError(
+            f"{source}: the array must be a matrix of numbers, got shape {matrix.shape} of "
+            f"{matrix.dtype}."
+        )
+    return Arrays(matrix, _numbered(matrix.shape[1]))
+
+
+def read_npz(stream: BinaryIO, source: str, array: str | None) -> Arrays:
+    """Read a matrix and the vectors beside it from a .npz file, dense or as SciPy saves it.
+
+    Parameters
+    ----------
+    stream : binary file
+        The file.
+    source : str
+        Its name, for messages.
+    array : str or None
+        Which array to take; None where there is no doubt.
+
+    Returns
+    -------
+    Arrays
+        The matrix and the vectors.
+    """
+    archive = _loaded(stream, source, "NumPy")
+    if isinstance(archive, np.ndarray):
+        raise TableError(f"{source}: this is a single array: name it .npy.")
+    with archive:
+        try:
+            stored = {key: archive[key] for key in archive.files}
+        except Exception as error:
+            raise TableError(_unreadable(source, "NumPy", error)) from error
+    if set(SPARSE_PARTS) <= set(stored):
+        try:
+            built = _sparse_matrix(stored)
+        # What SciPy raises on parts that do not fit together depends on the parts.
+        except Exception as error:
+            raise TableError(_unreadable(source, "SciPy sparse", error)) from error
+        stored = {key: value for key, value in stored.items() if key not in SPARSE_PARTS}
+        stored["data"] = built
+    carried = _carried_vectors(stored)
+    names = stored.pop(FEATURE_NAMES, None)
+    found = _matrix_and_vectors(stored, source, array)
+    if names is not None and names.shape == found.matrix.shape[1:]:
+        found = Arrays(found.matrix, tuple(names.astype(str).tolist()), found.vectors)
+    if carried:
+        return Arrays(found.matrix, found.names, carried, tuple(carried))
+    return found
+
+
+def read_mat(stream: BinaryIO, source: str, array: str | None) -> Arrays:
+    """Read a matrix and the vectors beside it from a MATLAB file (up to version 7).
+
+    Parameters
+    ----------
+    stream : binary file
+        The file.
+    source : str
+        Its name, for messages.
+    array : str or None
+        Which array to take; None where there is no doubt.
+
+    Returns
+    -------
+    Arrays
+        The matrix and the vectors.
+    """
+    from scipy.io import loadmat
+
+    try:
+        stored = loadmat(stream)
+    except NotImplementedError as error:
+        raise TableError(
+            f"{source}: MATLAB 7.3 files are not read; save it in MATLAB with '-v7'."
+        ) from error
+    # What the reader raises on foreign bytes depends on where they cease to make sense.
+    except Exception as error:
+        raise TableError(_unreadable(source, "MATLAB", error)) from error
+    return _matrix_and_vectors(
+        {key: value for key, value in stored.items() if not key.startswith("__")}, source, array
+    )
+
+
+def read_h5ad(path: str | os.PathLike[str], source: str) -> Arrays:
+    """Read counts and the columns of `obs` from an AnnData file.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    source : str
+        Its name, for messages.
+
+    Returns
+    -------
+    Arrays
+        X under `var_names`; the columns of `obs` as vectors, and `obs_names` always carried.
+    """
+    try:
+        anndata = import_module("anndata")
+    except ImportError as error:
+        raise TableError(
+            f'{source}: to read .h5ad files, anndata is needed: pip install "bsufs[h5ad]".'
+        ) from error
+    try:
+        found = anndata.read_h5ad(path)
+    # What the reader raises on foreign bytes depends on where they cease to make sense.
+    except Exception as error:
+        raise TableError(_unreadable(source, "AnnData", error)) from error
+    if found.X is None:
+        raise TableError(f"{source}: the file has no X.")
+    matrix = sparse.csr_array(found.X) if sparse.issparse(found.X) else np.asarray(found.X)
+    vectors = {str(name): found.obs[name].to_numpy() for name in found.obs.columns}
+    # A column of that name is the user's own and goes before the index.
+    vectors = {"obs_names": found.obs_names.to_numpy().astype(str), **vectors}
+    return Arrays(matrix, tuple(map(str, found.var_names)), vectors, ("obs_names",))
+
+
+def _loaded(stream: BinaryIO, source: str, kind: str) -> Any:
+    try:
+        return np.load(stream, allow_pickle=False)
+    # What the reader raises on foreign bytes depends on where they cease to make sense.
+    except Exception as error:
+        raise TableError(_unreadable(source, kind, error)) from error
+
+
+def _unreadable(source: str, kind: str, error: Exception) -> str:
+    if "allow_pickle" in str(error):
+        return f"{source}: the file holds Python objects, which are never unpickled."
+    return (
+        f"{source}: this cannot be read as a {kind} file, it is truncated or of another kind "
+        f"({type(error).__name__}: {error})."
+    )
+
+
+def _sparse_matrix(stored: Mapping[str, Any]) -> Any:
+    kind = stored["format"].item()
+    name = kind.decode() if isinstance(kind, bytes) else str(kind)
+    # Only the compressed formats have these parts; a matrix in another one is not guessed at.
+    build = {"csr": sparse.csr_array, "csc": sparse.csc_array}[name]
+    parts = (stored["data"], stored["indices"], stored["indptr"])
+    return sparse.csr_array(build(parts, shape=tuple(stored["shape"])))
+
+
+def _carried_vectors(stored: dict[str, Any]) -> dict[str, Any]:
+    names = stored.pop(CARRIED_NAMES, None)
+    if names is None:
+        return {}
+    vectors = {str(name): stored.pop(f"carried_{i}", None) for i, name in enumerate(names)}
+    return {name: vector for name, vector in vectors.items() if vector is not None}
+
+
+def _matrix_and_vectors(stored: Mapping[str, Any], source: str, array: str | None) -> Arrays:
+    matrices = {key: value for key, value in stored.items() if _is_matrix(value)}
+    if array is not None and array not in matrices:
+        raise TableError(
+            f"{source}: --array must name a matrix of numbers, got {array!r}; there "
+            f"{_shapes(matrices)}."
+        )
+    if not matrices:
+        raise TableError(
+            f"{source}: there is no matrix of numbers with at least two columns in the file, which "
+            f"holds {', '.join(map(repr, stored)) or 'nothing'}."
+        )
+    usual = [name for name in _USUAL_NAMES if name in matrices]
+    if array is None and len(matrices) > 1 and not usual:
+        raise TableError(f"{source}: name one matrix with --array; there {_shapes(matrices)}.")
+    chosen = array or (usual or list(matrices))[0]
+    matrix = matrices[chosen]
+    vectors = {
+        key: np.asarray(value).ravel()
+        for key, value in stored.items()
+        if key != chosen and _is_vector(value, matrix.shape[0])
+    }
+    if sparse.issparse(matrix):
+        matrix = sparse.csr_array(matrix)
+    return Arrays(matrix, _numbered(matrix.shape[1]), vectors)
+
+
+def _is_matrix(value: Any) -> bool:
+    is_array = isinstance(value, np.ndarray) or sparse.issparse(value)
+    return is_array and value.ndim == 2 and value.dtype.kind in "biuf" and value.shape[1] > 1
+
+
+def _is_vector(value: Any, n_rows: int) -> bool:
+    return (
+        isinstance(value, np.ndarray)
+        and value.dtype.kind in "biufU"
+        and value.size == n_rows == max(value.shape, default=0)
+    )
+
+
+def _shapes(matrices: Mapping[str, Any]) -> str:
+    if not matrices:
+        return "is none"
+    every = [f"{name!r} ({value.shape[0]} x {value.shape[1]})" for name, value in matrices.items()]
+    return f"{'is' if len(every) == 1 else 'are'} {', '.join(every)}"
+
+
+def _numbered(n_columns: int) -> tuple[str, ...]:
+    return tuple(f"x{number}" for number in range(n_columns))

@@ -1,0 +1,92 @@
+"""Writing a file whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from bsufs.tables._errors import TableError
+
+
+@contextlib.contextmanager
+def write_atomically(path: str | os.PathLike[str], *, force: bool = False) -> Iterator[BinaryIO]:
+    """Open a file that takes its place once it is complete and on the disk.
+
+    What is written goes to a temporary file in the same folder. Where anything fails, also by
+    Ctrl-C, that one is removed and an old file stays as it was. Pipes and devices are written to
+    directly.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    force : bool, default=False
+        Whether an old file may be replaced.
+
+    Yields
+    ------
+    binary file
+        To write to.
+    """
+    check_target(path, force=force)
+    if _is_pipe_or_device(path):
+        with Path(path).open("wb") as stream:
+            yield stream
+        return
+    target = Path(os.path.realpath(path))
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.", suffix="~")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(name, _mode(target))
+        check_target(target, force=force)
+        os.replace(name, target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def check_target(path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Raise an error where a file could not be written, before work is done for it.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    force : bool, default=False
+        Whether an old file may be replaced.
+    """
+    if _is_pipe_or_device(path):
+        return
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise TableError(f"{path}: this is a folder; name a file in it.")
+    folder = target.parent
+    if not folder.is_dir():
+        raise TableError(f"{path}: there is no folder {folder}. Make it first.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise TableError(f"{path}: the folder {folder} cannot be written to. Choose another.")
+    if target.exists() and not force:
+        raise TableError(f"{path}: the file exists. Replace it with --force, or choose another.")
+
+
+def _is_pipe_or_device(path: str | os.PathLike[str]) -> bool:
+    # Asked of the path as given: where a pipe has a name in /dev/fd, its target has none.
+    given = Path(path)
+    return given.exists() and not given.is_file() and not given.is_dir()
+
+
+def _mode(target: Path) -> int:
+    """Return the permissions of the old file, or those that a new one gets."""
+    with contextlib.suppress(FileNotFoundError):
+        return stat.S_IMODE(target.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask

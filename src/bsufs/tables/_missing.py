@@ -1,0 +1,168 @@
+"""What to do about values that are missing or infinite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+
+from bsufs._typing import Mask
+from bsufs.tables._errors import TableError, listed
+from bsufs.tables._table import Table
+
+Missing = Literal["error", "median", "drop-rows", "drop-columns"]
+
+
+@dataclass(frozen=True)
+class MissingValues:
+    """What was missing, and what was done about it.
+
+    Parameters
+    ----------
+    n_missing : int
+        Missing values.
+    n_infinite : int
+        Infinite values, which are treated alike.
+    n_rows_dropped : int
+        Rows left out.
+    columns_dropped : tuple of str
+        Columns left out.
+    """
+
+    n_missing: int = 0
+    n_infinite: int = 0
+    n_rows_dropped: int = 0
+    columns_dropped: tuple[str, ...] = ()
+
+
+def resolve_missing(table: Table, how: Missing) -> tuple[Table, MissingValues]:
+    """Return a table of finite numbers.
+
+    An infinite value counts as missing. "median" fills `values` alone: the cells as they were read,
+    and so what is written, keep their gaps.
+
+    Parameters
+    ----------
+    table : Table
+        A table.
+    how : {"error", "median", "drop-rows", "drop-columns"}
+        Raise an error, fill with the median of the column, or leave out every row or every column
+        with a gap.
+
+    Returns
+    -------
+    table : Table
+        The same table where nothing is missing.
+    missing : MissingValues
+        What was missing.
+    """
+    gaps = _Gaps.of(table.values)
+    if gaps.count == 0:
+        return table, MissingValues()
+    found = MissingValues(gaps.count - gaps.n_infinite, gaps.n_infinite)
+    if how == "error":
+        raise TableError(
+            f"{_counted(found)}, the first in row {gaps.first_row + 1} of column "
+            f"{table.names[gaps.first_column]!r}. Say what to do with --missing median, drop-rows "
+            "or drop-columns."
+        )
+    if how == "drop-rows":
+        return _without_rows(table, gaps, found)
+    if how == "drop-columns":
+        return _without_columns(table, gaps, found)
+    return _filled(table, gaps), found
+
+
+@dataclass(frozen=True)
+class _Gaps:
+    """Where the numbers are not finite."""
+
+    rows: Any
+    columns: Any
+    n_infinite: int
+
+    @classmethod
+    def of(cls, values: Any) -> _Gaps:
+        if sparse.issparse(values):
+            stored = values.tocoo()
+            bad = ~np.isfinite(stored.data)
+            rows, columns, cells = stored.row[bad], stored.col[bad], stored.data[bad]
+        else:
+            rows, columns = np.nonzero(~np.isfinite(values))
+            cells = values[rows, columns]
+        return cls(rows, columns, int(np.isinf(cells).sum()))
+
+    @property
+    def count(self) -> int:
+        return int(self.rows.size)
+
+    @property
+    def first_row(self) -> int:
+        return int(self.rows[0])
+
+    @property
+    def first_column(self) -> int:
+        return int(self.columns[0])
+
+
+def _counted(found: MissingValues) -> str:
+    parts = [
+        f"{count} {'value is' if count == 1 else 'values are'} {word}"
+        for count, word in ((found.n_missing, "missing"), (found.n_infinite, "infinite"))
+        if count
+    ]
+    return " and ".join(parts)
+
+
+def _without_rows(table: Table, gaps: _Gaps, found: MissingValues) -> tuple[Table, MissingValues]:
+    kept: Mask = np.ones(table.n_rows, dtype=bool)
+    kept[gaps.rows] = False
+    if not kept.any():
+        raise TableError(
+            f"{_counted(found)}, and every row has a gap: --missing drop-rows would leave none. "
+            "Try drop-columns or median."
+        )
+    return table.rows(kept), replace(found, n_rows_dropped=int((~kept).sum()))
+
+
+def _without_columns(
+    table: Table, gaps: _Gaps, found: MissingValues
+) -> tuple[Table, MissingValues]:
+    dropped = np.unique(gaps.columns)
+    kept = np.setdiff1d(np.arange(table.n_features), dropped)
+    if kept.size < 2:
+        raise TableError(
+            f"{_counted(found)}: --missing drop-columns would leave {kept.size} of "
+            f"{table.n_features} columns. Try drop-rows or median."
+        )
+    names = tuple(table.names[column] for column in dropped)
+    return table.features(kept), replace(found, columns_dropped=names)
+
+
+def _filled(table: Table, gaps: _Gaps) -> Table:
+    incomplete = np.unique(gaps.columns)
+    values = table.values.copy()
+    part = values[:, incomplete]
+    part = part.toarray() if sparse.issparse(part) else part
+    part = np.where(np.isfinite(part), part, np.nan)
+    empty = np.isnan(part).all(axis=0)
+    if empty.any():
+        names = [table.names[column] for column in incomplete[empty]]
+        raise TableError(
+            f"--missing median needs a value in every column, but {listed(names)} has none. Use "
+            "--missing drop-columns, or leave it out with --ignore."
+        )
+    medians = dict(zip(incomplete.tolist(), np.nanmedian(part, axis=0), strict=True))
+    fills = [medians[column] for column in gaps.columns.tolist()]
+    if sparse.issparse(values):
+        # Stored entries are replaced where they are: nothing else of the matrix changes.
+        values.data[~np.isfinite(values.data)] = _in_storage_order(values, medians)
+    else:
+        values[gaps.rows, gaps.columns] = fills
+    return replace(table, values=values)
+
+
+def _in_storage_order(values: Any, medians: dict[int, float]) -> list[float]:
+    return [medians[column] for column in values.indices[~np.isfinite(values.data)].tolist()]

@@ -1,0 +1,174 @@
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import pytest
+
+import bsufs
+from bsufs.cli import app, main, select
+from bsufs.cli._console import Reporter
+
+PROGRAM = [sys.executable, "-m", "bsufs"]
+
+
+def _start(*words, **options):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | options
+    return subprocess.Popen([*PROGRAM, *map(str, words)], **pipes)
+
+
+def test_help_and_version(invoke):
+    result = invoke("--help")
+    assert result.status == 0
+    assert all(word in result.out for word in ("select", "compare", "datasets", "Examples"))
+    assert "--must-keep" in invoke("select", "-h").out
+    assert invoke("--version").out == f"bsufs {bsufs.__version__}\n"
+    assert "error" not in invoke().err
+
+
+def test_a_traceback_only_when_asked_for(invoke):
+    assert invoke("select", "none.csv").err == "bsufs: error: none.csv: No such file or directory\n"
+    assert "Traceback" in invoke("select", "none.csv", "--debug").err
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "words"),
+    [
+        (KeyboardInterrupt(), 130, "bsufs: interrupted\n"),
+        (MemoryError(), 2, "bsufs: error: out of memory\n"),
+        (ValueError("two\nlines"), 2, "bsufs: error: two lines\n"),
+        (PermissionError(13, "Permission denied", "t.csv"), 2, "bsufs: error: t.csv: Permission"),
+        (RuntimeError("a bug"), 1, "RuntimeError: a bug"),
+    ],
+)
+def test_how_a_run_may_end(invoke, monkeypatch, error, status, words):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("bsufs.tables.read_table", fail)
+    monkeypatch.setattr("bsufs.cli._methods.read_table", fail)
+    result = invoke("select", "t.csv")
+    assert result.status == status
+    assert words in result.err
+
+
+def test_warnings_are_one_line(invoke, monkeypatch, table):
+    def warn(*_):
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn("mind\nthe gap", UserWarning, stacklevel=1)
+
+    monkeypatch.setattr(select, "_show", warn)
+    result = invoke("select", table, "-k", 1, "--ignore", "id,kind", "-q")
+    assert result.err == "bsufs: warning: mind the gap\n"
+
+
+def test_the_package_is_a_program(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["bsufs", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("bsufs", run_name="__main__")
+    assert ended.value.code == 0
+    assert bsufs.__version__ in capsys.readouterr().out
+
+
+def test_without_typer_it_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, "bsufs.cli.app")
+    monkeypatch.setitem(sys.modules, "typer", None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert 'needs typer: pip install "bsufs[cli]"' in capsys.readouterr().err
+
+
+def test_a_terminal_sees_that_work_goes_on(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with Reporter(quiet=False).busy("reading [x]"):
+        pass
+    assert "reading [x]" in capsys.readouterr().err
+
+
+def test_a_file_in_the_package_is_a_command():
+    names = {command.name for command in app.build_app().registered_commands}
+    assert {"select", "compare"} <= names
+
+
+def test_commands_import_nothing_heavy():
+    # The package itself is left out: what it imports is its own affair.
+    code = (
+        "import sys, types, pathlib; package = types.ModuleType('bsufs');"
+        f"package.__path__ = [{os.path.dirname(bsufs.__file__)!r}]; sys.modules['bsufs'] = package;"
+        "from bsufs.cli.app import build_app; build_app();"
+        "print({'numpy', 'scipy', 'pandas', 'pyarrow', 'sklearn', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_a_pipe_in_and_a_pipe_out(table):
+    done = subprocess.run(
+        [*PROGRAM, "select", "-", "-k", "2", "--ignore", "id,kind"],
+        input=table.read_text(), capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout == "b\ne\n"
+    assert done.stderr.startswith("BSUFS selected 2 of 6 features")
+
+
+def test_nobody_reads_the_output(table):
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = _start("select", table, "-k", 2, "--ignore", "id,kind", "-q", stdout=writing)
+    os.close(writing)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (1, "")
+
+
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted_while_writing_nothing_is_left(tmp_path, table, sent, status):
+    target = tmp_path / "out" / "o.csv"
+    target.parent.mkdir()
+    target.write_text("old")
+    # Writing is held up at the moment the temporary file is complete.
+    code = (
+        "import os, sys, time; from bsufs.cli.app import run; os.fsync = lambda _: time.sleep(60);"
+        "run(sys.argv[1:])"
+    )
+    words = ["select", table, "-k", 2, "--ignore", "id,kind", "-o", target, "--force"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, words)], stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while len(os.listdir(target.parent)) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(os.listdir(target.parent)) == 2
+    time.sleep(0.2)
+    process.send_signal(sent)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == status
+    assert "Traceback" not in err
+    assert os.listdir(target.parent) == ["o.csv"]
+    assert target.read_text() == "old"
+
+
+def test_a_full_disk(tmp_path, table):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", disk], capture_output=True, check=False
+    )
+    if mount.returncode != 0:
+        pytest.skip("mounting a small file system is not permitted here")
+    try:
+        (disk / "other").write_bytes(bytes(4096))
+        filled = _start("select", table, "--ignore", "id", "--label", "kind", "-q", "-k", 6,
+                        "-o", disk / "o.csv")  # fmt: skip
+        _, err = filled.communicate(timeout=60)
+        left = os.listdir(disk)
+    finally:
+        subprocess.run(["umount", disk], check=True)
+    assert filled.returncode == 2
+    assert "No space left on device" in err
+    assert err.count("\n") == 1
+    assert left == ["other"]

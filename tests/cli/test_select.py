@@ -1,0 +1,167 @@
+import csv
+import json
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+OTHERS = ("--ignore", "id", "--label", "kind")
+
+
+def _rows(text):
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_names_go_into_a_pipe_and_words_to_standard_error(invoke, table):
+    result = invoke("select", table, "-k", 2, *OTHERS)
+    assert (result.status, result.out) == (0, "b\ne\n")
+    assert "BSUFS selected 2 of 6 features from 40 rows" in result.err
+    assert "k-means on selected columns: ACC 100.0, NMI 100.0" in result.err
+    assert invoke("select", table, "-k", 2, *OTHERS, "-q").err == ""
+
+
+def test_a_terminal_gets_a_table(invoke, table):
+    result = invoke("select", table, "-k", 2, *OTHERS, terminal=True)
+    assert "share of variance" in result.out
+    assert "BSUFS: 2 of 6 features" in result.out
+
+
+def test_what_is_written_keeps_cells_and_order(invoke, table, tmp_path):
+    out, names, document = (tmp_path / name for name in ("o.csv", "n.txt", "r.json"))
+    words = ("select", table, "-k", 2, *OTHERS, "-o", out, "--names", names, "--json", document)
+    assert invoke(*words).status == 0
+    before, after = _rows(table.read_text()), _rows(out.read_text())
+    assert list(after[0]) == ["id", "b", "e", "kind"]
+    assert all(old[key] == new[key] for old, new in zip(before, after, strict=True) for key in new)
+    assert names.read_text() == "b\ne\n"
+    found = json.loads(document.read_text())
+    assert [entry["name"] for entry in found["selected"]] == ["b", "e"]
+    assert found["clustering"]["selected"]["accuracy"] == 1.0
+    refused = invoke(*words)
+    assert (refused.status, refused.err.count("\n")) == (2, 1)
+    assert "the file exists. Replace it with --force" in refused.err
+    assert invoke(*words, "--force", "--order", "rank").status == 0
+    assert out.read_text().startswith("id,kind,b,e\n")
+
+
+def test_the_table_goes_to_standard_output_as_csv(capfdbinary, table):
+    from bsufs.cli.app import run
+
+    with pytest.raises(SystemExit):
+        run(["select", str(table), "-k", "1", *OTHERS, "-q", "-o", "-"])
+    assert capfdbinary.readouterr().out.startswith(b"id,b,kind\n")
+
+
+def test_forced_and_barred_features(invoke, table, tmp_path):
+    (tmp_path / "bar.txt").write_text("b\n\ne\n")
+    barred = f"@{tmp_path}/bar.txt"
+    result = invoke(
+        "select",
+        table,
+        "-k",
+        2,
+        *OTHERS,
+        "--must-keep",
+        "c",
+        "--never-keep",
+        barred,
+    )
+    assert result.out.splitlines()[0] == "c"
+    assert not {"b", "e"} & set(result.out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-k", "0"], "-k must be a whole number"),
+        (["-k", "x"], "got 'x'"),
+        (["-k", "7"], "-k must be at most 6"),
+        (["--method", "Bsufz"], "Did you mean BSUFS?"),
+        (["--method", "???"], "There are BSUFS"),
+        (["--set", "lambda_rows=1"], "Did you mean lambda_row?"),
+        (["--set", "zzz=1"], "Valid: beta_element"),
+        (["--set", "random_state=1"], "use --seed"),
+        (["--set", "verbose=1"], "no such parameter"),
+        (["--set", "p"], "name=value"),
+        (["--set", "p=7"], "'p' parameter of BSUFS"),
+        (["--must-keep", "bb"], "--must-keep 'bb' is not among the features to select from. Did"),
+        (["--must-keep", "b", "--method", "MaxVariance"], "methods that know it: BSUFS"),
+        (["--must-keep", "b", "--never-keep", "b"], "no feature in common"),
+        (["--never-keep", "@none.txt"], "none.txt: No such file"),
+        (["--missing", "guess"], "--missing"),
+        (["--nonsense"], "No such option"),
+        (["--names", "x.txt", "--json", "x.txt"], "must name different files"),
+        (["-o", "none/x.csv"], "there is no folder"),
+        (["-o", "x.docx"], "extension must say"),
+        (["--json", "."], "this is a folder"),
+    ],
+)
+def test_wrong_words_are_one_line_and_status_2(invoke, table, words, message, monkeypatch):
+    monkeypatch.chdir(table.parent)
+    result = invoke("select", table, *OTHERS, *words)
+    assert result.status == 2
+    assert message in result.err
+    assert result.err.startswith("bsufs: error: ")
+    assert result.err.count("\n") == 1
+
+
+def test_parameters_are_typed_and_any_method_will_do(invoke, table, tmp_path):
+    path = tmp_path / "r.json"
+    invoke("select", table, *OTHERS, "-k", 0.5, "--set", "lambda_element=0", "--set", "init=pca",
+           "--json", path)  # fmt: skip
+    found = json.loads(path.read_text())
+    assert found["parameters"]["lambda_element"] == 0
+    assert len(found["selected"]) == 3
+    result = invoke("select", table, *OTHERS, "-k", 2, "--method", "randomselector", "--seed", 3)
+    again = invoke("select", table, *OTHERS, "-k", 2, "--method", "RandomSelector", "--seed", 3)
+    assert result.out == again.out
+    assert invoke("select", table, *OTHERS, "--jobs", 1, "--scale", "standard").status == 0
+
+
+def test_missing_values(invoke, tmp_path):
+    path = tmp_path / "gaps.csv"
+    path.write_text("a,b,c\n1,2,3\n,5,7\n7,-inf,9\n4,2,1\n")
+    assert "--missing median" in invoke("select", path, "-k", 1).err
+    out = tmp_path / "o.csv"
+    result = invoke("select", path, "-k", 3, "--missing", "median", "-o", out)
+    assert "filled with medians" in result.err
+    assert out.read_text() == path.read_text()
+    invoke("select", path, "-k", 3, "--missing", "drop-rows", "-o", out, "--force")
+    assert out.read_text() == "a,b,c\n1,2,3\n4,2,1\n"
+    path.write_text("a,b,c\n1,2,3\n,5,7\n")
+    assert "1 columns left out" in invoke("select", path, "-k", 1, "--missing", "drop-columns").err
+    assert "two rows are needed" in invoke("select", path, "--missing", "drop-rows").err
+
+
+def test_labels_that_are_no_classes(invoke, table):
+    result = invoke("select", table, "--ignore", "kind", "--label", "id")
+    assert "must hold classes" in result.err
+    assert result.status == 2
+
+
+def test_sparse_matrices_and_methods_that_need_dense_ones(invoke, tmp_path):
+    X = sparse.random(30, 8, density=0.5, format="csr", random_state=0)
+    sparse.save_npz(tmp_path / "s.npz", X)
+    for method in ("BSUFS", "ColumnSubset"):
+        result = invoke("select", tmp_path / "s.npz", "-k", 2, "--method", method,
+                        "--scale", "standard")  # fmt: skip
+        assert result.status == 0
+        assert len(result.out.split()) == 2
+
+
+def test_a_constant_table_is_an_error_in_words(invoke, tmp_path):
+    np.save(tmp_path / "c.npy", np.ones((4, 3)))
+    result = invoke("select", tmp_path / "c.npy", "-k", 1)
+    assert result.status == 2
+    assert invoke("select", tmp_path / "c.npy", "-k", 1, "--method", "MaxVariance").status == 0
+
+
+def test_names_that_would_break_a_line_or_steer_a_terminal(invoke, tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_text('"a\nb","[red]x","\x1b[2J"\n1,2,3\n4,9,6\n7,1,2\n')
+    assert sorted(invoke("select", path, "-k", 3).out.splitlines()) == [
+        "[red]x",
+        "\\x1b[2J",
+        "a\\nb",
+    ]
+    assert "[red]x" in invoke("select", path, "-k", 3, terminal=True).out

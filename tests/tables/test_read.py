@@ -1,0 +1,267 @@
+import gzip
+import io
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import sparse
+from scipy.io import savemat
+
+from bsufs.tables import TableError, read_table, resolve_missing
+
+
+def _text(text, **options):
+    data = text if isinstance(text, bytes) else text.encode()
+    return read_table("-", stdin=io.BytesIO(data), **options)
+
+
+def test_numbers_names_and_carried_columns_come_apart():
+    table = _text("id,a,y,b\nu,1,red,2.50\nv,3,blue,4\n", ignore=["id"], label="y")
+    assert table.names == ("a", "b")
+    np.testing.assert_array_equal(table.values, [[1, 2.5], [3, 4]])
+    assert table.others["id"].tolist() == ["u", "v"]
+    assert table.order == ("id", "a", "y", "b")
+    assert table.notices == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "the file is empty"),
+        ("\n \n", "the file is empty"),
+        ("a,b\n", "header of 2 names, but no row"),
+        ("a\n1\n", "one column when split at ','"),
+        ("a b\n1 2\n", "has a space: name the right mark with --delimiter"),
+        ("a,b,a\n1,2,3\n", "'a' occurs more than once"),
+        ("a,b,\n1,2,3\n", "column 3 of 3 has no name"),
+        ("a,b\n1,x\n", "column 'b' holds text, such as 'x' in row 1"),
+        ("a,b,c\n1,x,2\n1,2,y\n", "--ignore b,c"),
+        ("a,b\n1,2001-01-01\n", "--ignore b"),
+        ("a,b\n1,true\n2,7\n", "such as 'true' in row 1"),
+        ('a,b\n1,"1,234"\n', "'1,234' in column 'b' (row 1); thousands separators"),
+        ("a;b\n1;1,5\n", "write 1.5"),
+        ("a,b\n1,2\n1,2,3\n", "line 3 has 3 values, but the first line has 2"),
+        ("a,b\n1,2\0\n", "zero bytes"),
+        (b"PAR1\0\0", "a Parquet file: name it .parquet"),
+        (gzip.compress(b"a,b\n1,2\n")[:-9], "truncated or damaged"),
+        (b"\xff\xfea", "begins as UTF-16"),
+    ],
+)
+def test_what_is_wrong_with_text_is_said_in_one_line(text, words):
+    with pytest.raises(TableError) as caught:
+        _text(text)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\xef\xbb\xbfa,b\n1,2\n",
+        "a,b\n1,2\n".encode("utf-16"),
+        b"a;b\r\n1;2\r\n",
+        b"\n\na\tb\r1\t2\r",
+        b"a|b\n 1 | 2\n\n",
+        gzip.compress(b"a,b\n1,2\n"),
+        b'"a","b"\n"1","+2"\n',
+    ],
+)
+def test_marks_and_line_ends_of_all_kinds_are_read(text):
+    table = _text(text)
+    assert table.names == ("a", "b")
+    np.testing.assert_array_equal(table.values, [[1, 2]])
+
+
+def test_latin_1_is_read_with_a_notice():
+    table = _text("größe,b\n1,2\n".encode("latin-1"))
+    assert table.names == ("größe", "b")
+    assert "read as Latin-1" in table.notices[0]
+
+
+def test_words_for_missing_and_for_truth():
+    table = _text("a,b,c\nNA,True,\n1,false,null\n2,?,3\n")
+    np.testing.assert_array_equal(
+        table.values, [[np.nan, 1, np.nan], [1, 0, np.nan], [2, np.nan, 3]]
+    )
+
+
+def test_an_unnamed_first_column_is_row_names():
+    table = _text(",a,b\nr1,1,2\n")
+    assert (table.names, table.others[""].tolist()) == (("a", "b"), ["r1"])
+    assert "row names" in table.notices[0]
+
+
+def test_options_of_text():
+    assert _text("1,2\n3,4\n", header=False).names == ("x0", "x1")
+    with pytest.raises(TableError, match="one character"):
+        _text("a,b\n1,2\n", delimiter=",,")
+    with pytest.raises(TableError, match="--array is for"):
+        _text("a,b\n1,2\n", array="X")
+    with pytest.raises(TableError, match="Did you mean 'id'"):
+        _text("id,a,b\n1,2,3\n", ignore=["idd"])
+    with pytest.raises(TableError, match="There are 'a', 'b'"):
+        _text("a,b\n1,2\n", label="zzz")
+    with pytest.raises(TableError, match="at least two columns of numbers"):
+        _text("a,b\n1,2\n", ignore=["a"])
+
+
+def test_a_terminal_is_not_waited_for():
+    stream = io.BytesIO()
+    stream.isatty = lambda: True
+    with pytest.raises(TableError, match="is a terminal"):
+        read_table("-", stdin=stream)
+
+
+def test_files_that_cannot_be_opened(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "none.csv")
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "none.xyz")
+    with pytest.raises(IsADirectoryError):
+        read_table(tmp_path)
+    (tmp_path / "a.xyz").write_text("a,b\n1,2\n")
+    with pytest.raises(TableError, match="the extension must say"):
+        read_table(tmp_path / "a.xyz")
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.npy", "a.npz", "a.mat"])
+def test_foreign_bytes_are_no_table(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(b"nothing of the kind" * 20)
+    with pytest.raises(TableError, match=r"cannot be read as a|never unpickled"):
+        read_table(path)
+
+
+def test_columns_keep_their_types(tmp_path):
+    frame = pd.DataFrame({"i": [1, 2], "x": [0.5, None], "c": pd.Categorical(["a", "b"])})
+    frame.index = ["r", "s"]
+    frame.to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet", ignore=["c"])
+    assert table.names == ("i", "x")
+    assert table.carried.column_names == ["c", "__index_level_0__"]
+    assert [str(kind) for kind in table.originals.schema.types] == ["int64", "double"]
+    with pytest.raises(TableError, match="'c' holds text"):
+        read_table(tmp_path / "t.parquet")
+    pq.write_table(pa.table({"a": [1], "d": [pd.Timestamp("2020-01-01")]}), tmp_path / "d.parquet")
+    with pytest.raises(TableError, match="'d' holds text"):
+        read_table(tmp_path / "d.parquet")
+    pq.write_table(pa.table({"a": pa.array([], pa.int8()), "b": []}), tmp_path / "e.parquet")
+    with pytest.raises(TableError, match="no rows"):
+        read_table(tmp_path / "e.parquet")
+
+
+def test_arrays_and_the_vectors_beside_them(tmp_path):
+    X, y = np.arange(12).reshape(4, 3), np.array([0, 0, 1, 1])
+    savemat(tmp_path / "a.mat", {"X": X, "Y": y[:, None]})
+    table = read_table(tmp_path / "a.mat", label="Y")
+    np.testing.assert_array_equal(table.values, X)
+    assert table.others["Y"].tolist() == y.tolist()
+    assert "'Y' not used" in read_table(tmp_path / "a.mat").notices[0]
+    np.savez(tmp_path / "two.npz", A=X, B=X + 1)
+    with pytest.raises(TableError, match="name one matrix with --array; there are 'A'"):
+        read_table(tmp_path / "two.npz")
+    assert read_table(tmp_path / "two.npz", array="B", ignore=["x1"]).values[0].tolist() == [1, 3]
+    with pytest.raises(TableError, match="got 'C'"):
+        read_table(tmp_path / "two.npz", array="C")
+    np.savez(tmp_path / "none.npz", v=y)
+    with pytest.raises(TableError, match="no matrix of numbers"):
+        read_table(tmp_path / "none.npz")
+    sparse.save_npz(tmp_path / "s.npz", sparse.csc_matrix(X))
+    found = read_table(tmp_path / "s.npz", ignore=["x0"])
+    assert sparse.issparse(found.values)
+    np.testing.assert_array_equal(found.values.toarray(), X[:, 1:])
+
+
+def test_arrays_that_are_no_table(tmp_path):
+    path = tmp_path / "a.npy"
+    np.save(path, np.arange(3))
+    with pytest.raises(TableError, match="must be a matrix"):
+        read_table(path)
+    np.save(path, np.array([[{}, 1]], dtype=object), allow_pickle=True)
+    with pytest.raises(TableError, match="never unpickled"):
+        read_table(path)
+    np.save(path, np.empty((0, 3)))
+    with pytest.raises(TableError, match="no rows"):
+        read_table(path)
+    (tmp_path / "b.npz").write_bytes(path.read_bytes())
+    with pytest.raises(TableError, match=r"name it .npy"):
+        read_table(tmp_path / "b.npz")
+    with (tmp_path / "c.npy").open("wb") as stream:
+        np.savez(stream, X=np.eye(3))
+    with pytest.raises(TableError, match=r"name it .npz"):
+        read_table(tmp_path / "c.npy")
+
+
+def test_anndata_or_what_to_install(tmp_path, monkeypatch):
+    path = tmp_path / "a.h5ad"
+    path.write_bytes(b"")
+    monkeypatch.setitem(sys.modules, "anndata", None)
+    with pytest.raises(TableError, match=r'pip install "bsufs\[h5ad\]"'):
+        read_table(path)
+
+
+def test_broken_archives(tmp_path):
+    parts = {"indices": [0], "indptr": [0, 9], "format": np.array(b"csr"), "shape": [1, 2]}
+    np.savez(tmp_path / "s.npz", data=np.ones(1), **parts)
+    with pytest.raises(TableError, match="SciPy sparse"):
+        read_table(tmp_path / "s.npz")
+    np.savez(tmp_path / "o.npz", X=np.array([[{}]], dtype=object))
+    with pytest.raises(TableError, match="never unpickled"):
+        read_table(tmp_path / "o.npz")
+    (tmp_path / "v73.mat").write_bytes(b"MATLAB 7.3".ljust(124) + b"\x00\x02IM" + bytes(100))
+    with pytest.raises(TableError, match="save it in MATLAB with '-v7'"):
+        read_table(tmp_path / "v73.mat")
+
+
+def test_a_vector_with_the_name_of_a_feature(tmp_path):
+    np.savez(tmp_path / "a.npz", X=np.eye(3), x1=np.arange(3))
+    with pytest.raises(TableError, match="'x1' is a feature and a vector"):
+        read_table(tmp_path / "a.npz", label="x1")
+
+
+def test_counts_of_anndata(tmp_path):
+    anndata = pytest.importorskip("anndata", reason="needs the extra h5ad")
+    data = anndata.AnnData(
+        sparse.csr_matrix(np.eye(3)),
+        obs=pd.DataFrame({"kind": ["a", "b", "a"]}, index=["r", "s", "t"]),
+        var=pd.DataFrame(index=["g1", "g2", "g3"]),
+    )
+    data.write_h5ad(tmp_path / "a.h5ad")
+    table = read_table(tmp_path / "a.h5ad", label="kind")
+    assert table.names == ("g1", "g2", "g3")
+    assert table.carried.column_names == ["obs_names", "kind"]
+    np.testing.assert_array_equal(table.values.toarray(), np.eye(3))
+
+
+def test_missing_and_infinite_values_alike():
+    table = _text("a,b,c\n1,2,3\n,5,6\n7,inf,9\n10,11,13\n")
+    with pytest.raises(
+        TableError, match="1 value is missing and 1 value is infinite, the first in row 2"
+    ):
+        resolve_missing(table, "error")
+    filled, found = resolve_missing(table, "median")
+    assert filled.values[1, 0] == 7
+    assert filled.values[2, 1] == 5
+    assert (found.n_missing, found.n_infinite) == (1, 1)
+    shorter, found = resolve_missing(table, "drop-rows")
+    np.testing.assert_array_equal(shorter.values, [[1, 2, 3], [10, 11, 13]])
+    assert found.n_rows_dropped == 2
+    with pytest.raises(TableError, match="would leave 1 of 3"):
+        resolve_missing(table, "drop-columns")
+    narrow, found = resolve_missing(_text("a,b,c\n,2,3\n4,5,6\n"), "drop-columns")
+    assert (narrow.names, found.columns_dropped) == (("b", "c"), ("a",))
+    with pytest.raises(TableError, match="every row has a gap"):
+        resolve_missing(_text("a,b\n,1\n2,\n"), "drop-rows")
+    with pytest.raises(TableError, match="'a' has none"):
+        resolve_missing(_text("a,b\n,1\n,2\n"), "median")
+
+
+def test_missing_values_of_a_sparse_matrix(tmp_path):
+    X = np.array([[0.0, 2, 0], [np.nan, 0, 1], [4, 0, 3]])
+    sparse.save_npz(tmp_path / "s.npz", sparse.csr_matrix(X))
+    filled, _ = resolve_missing(read_table(tmp_path / "s.npz"), "median")
+    X[1, 0] = 2
+    np.testing.assert_array_equal(filled.values.toarray(), X)
