@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -71,6 +72,17 @@ class Results:
                     f"missing: {', '.join(missing)}. Was it written by another version of bsufs?"
                 )
 
+    @cached_property
+    def _tasks_of_run(self) -> dict[str, list[tuple[str, ...]]]:
+        """Tasks as plain tuples: thousands of cells ask why they are empty."""
+        columns = ["dataset", "method", "status", "reason"]
+        tasks = self.select("tasks")
+        rows = tasks[columns].fillna("").astype(str).itertuples(index=False, name=None)
+        by_run: dict[str, list[tuple[str, ...]]] = {}
+        for run, row in zip(tasks["run"], rows, strict=True):
+            by_run.setdefault(str(run), []).append(row)
+        return by_run
+
     def select(self, name: str, **values: Any) -> pd.DataFrame:
         """Return the rows of a frame whose columns have the given values.
 
@@ -110,18 +122,19 @@ class Results:
         str
             Status and reason of the task, or that none was planned.
         """
-        tasks = self.select("tasks", run=run)
-        for column, value in (("dataset", dataset), ("method", method)):
-            if value:
-                named = tasks[column].fillna("").astype(str)
-                # A task that names no dataset or no method stands for all of them.
-                tasks = tasks[named.isin([value, ""])]
+        # A task that names no dataset or no method stands for all of them.
+        tasks = [
+            (status, reason)
+            for task_dataset, task_method, status, reason in self._tasks_of_run.get(run, [])
+            if (not dataset or task_dataset in (dataset, ""))
+            and (not method or task_method in (method, ""))
+        ]
         for status in _UNFINISHED:
-            reasons = tasks.loc[tasks["status"] == status, "reason"].fillna("").astype(str)
-            if len(reasons):
+            reasons = [reason for found, reason in tasks if found == status]
+            if reasons:
                 first = next((reason for reason in reasons if reason), "")
                 return f"{status}: {first}" if first else status
-        if len(tasks):
+        if tasks:
             return "no scores, although its tasks are done"
         return "--quick leaves it out" if self.info.get("quick") else "not asked for (--only)"
 

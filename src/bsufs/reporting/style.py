@@ -12,6 +12,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from PIL import Image
 
 # Okabe and Ito's vermilion for the paper's method, black for chance, Paul Tol's muted set for the
 # others; markers differ too, so that nothing hangs on colour alone.
@@ -192,7 +193,7 @@ def encode(figure: Figure) -> tuple[str, bytes]:
         if len(drawn) < _MOST_BYTES:
             return "svg", drawn
         for resolution in _PNG_RESOLUTIONS:
-            drawn = _saved(figure, format="png", dpi=resolution, metadata={"Software": None})
+            drawn = _with_few_colours(_saved(figure, format="png", dpi=resolution))
             if len(drawn) < _MOST_BYTES:
                 break
     return "png", drawn
@@ -201,4 +202,13 @@ def encode(figure: Figure) -> tuple[str, bytes]:
 def _saved(figure: Figure, **options: Any) -> bytes:
     with io.BytesIO() as buffer:
         figure.savefig(buffer, **options)
+        return buffer.getvalue()
+
+
+def _with_few_colours(png: bytes) -> bytes:
+    """Return the picture with a palette: a third of the bytes, and nobody sees the difference."""
+    with Image.open(io.BytesIO(png)) as image, io.BytesIO() as buffer:
+        image.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(
+            buffer, format="png", optimize=True
+        )
         return buffer.getvalue()
