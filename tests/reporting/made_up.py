@@ -96,8 +96,8 @@ def _clustering(
         score_parts.append(
             pd.DataFrame(
                 {
-                    **{"run": run, "dataset": dataset, "method": method, "setting": 0},
-                    **{"parameters": "{}", "n_features": 100, "kmeans_init": "k-means++"},
+                    "run": run, "dataset": dataset, "method": method, "setting": 0,
+                    "parameters": "{}", "n_features": 100, "kmeans_init": "k-means++",
                     "repetition": np.arange(n),
                     "acc": draws[:, 0],
                     "nmi": draws[:, 1],
@@ -127,7 +127,7 @@ def _clustering(
             kept = counts if method != GRID or dataset in ("COIL20", "LUNG") else (50, 100)
             search_rows += [
                 {
-                    **{"run": run, "dataset": dataset, "method": method, "setting": setting},
+                    "run": run, "dataset": dataset, "method": method, "setting": setting,
                     "n_features": count,
                     "parameters": json.dumps(parameters),
                     "n_repetitions": 4,
@@ -160,7 +160,7 @@ def _clustering(
                     repetitions(
                         *("initialisation", dataset, method),
                         **{**fields, "n_features": count, "kmeans_init": kmeans_init},
-                        **{"shift": shift, "n": 10},
+                        shift=shift, n=10,
                     )
     free = (*METHODS, "MaxVariance", "ColumnSubset", "MCFS", "PCARowNorms", "Random")
     for dataset, method in product(PUBLIC_DATASETS, free):
@@ -175,7 +175,11 @@ def _clustering(
         ),
     ):
         repetitions("stopping", dataset, label, like="BSUFS", setting=index, shift=-0.01 * index)
-    return pd.concat(score_parts, ignore_index=True), pd.DataFrame(search_rows), pd.DataFrame(winner_rows)
+    return (
+        pd.concat(score_parts, ignore_index=True),
+        pd.DataFrame(search_rows),
+        pd.DataFrame(winner_rows),
+    )
 
 
 def _tasks() -> pd.DataFrame:
@@ -199,13 +203,25 @@ def _tasks() -> pd.DataFrame:
 
 def _recovery(random: np.random.Generator) -> pd.DataFrame:
     rows = []
-    for dataset, scale, method in product(SYNTHETIC, (0.1, 0.3, 1.0, 2.0), (*METHODS[1:], "Random")):
+    for dataset, scale, method in product(
+        SYNTHETIC, (0.1, 0.3, 1.0, 2.0), (*METHODS[1:], "Random")
+    ):
         rate = {"BSUFS": 1.0, "UDFS": 0.8, "Random": 1 / 36}.get(method, 0.3) / max(1, scale)
         for draw in range(20):
             found = bool(random.random() < rate)
             first, second = (0, 1) if found else (0, 5)
             rows.append(("synthetic", dataset, scale, method, draw, first, second, found, 0.01))
-    columns = ("run", "dataset", "noise_scale", "method", "draw", "first", "second", "found", "seconds")
+    columns = (
+        "run",
+        "dataset",
+        "noise_scale",
+        "method",
+        "draw",
+        "first",
+        "second",
+        "found",
+        "seconds",
+    )
     return pd.DataFrame(rows, columns=columns)
 
 
@@ -281,7 +297,9 @@ def _images(random: np.random.Generator) -> pd.DataFrame:
         selected = np.zeros(1024, dtype=bool)
         selected[random.choice(1024, 80, replace=False)] = True
         for sample in range(4):
-            shade = np.hypot(row - 16 - sample, column - 16) / 24 + 0.1 * random.normal(size=(32, 32))
+            shade = np.hypot(row - 16 - sample, column - 16) / 24 + 0.1 * random.normal(
+                size=(32, 32)
+            )
             fields = {"run": "pixels", "dataset": "pie", "method": case, "sample": sample}
             pixels = {"row": row.ravel(), "column": column.ravel(), "value": 1 - shade.ravel()}
             parts.append(pd.DataFrame({**fields, **pixels, "selected": selected}))

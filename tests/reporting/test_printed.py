@@ -50,7 +50,9 @@ def test_clustering_tables_are_the_papers(source, metric):
         if "multirow" not in cells[0]:
             continue
         is_average = "Average" in cells[0]
-        counts = [None] * 10 if is_average else [int(c.strip(" {}()\n")) for c in rows[index + 1][0][1:]]
+        counts = (
+            [None] * 10 if is_average else [int(c.strip(" {}()\n")) for c in rows[index + 1][0][1:]]
+        )
         for method, cell, mark, count in zip(METHODS, cells[1:], marks[1:], counts, strict=True):
             mean, sd = re.search(r"([\d.]+)\$\\pm\$([\d.]+)", cell).groups()
             found.append((_name(cells[0]), method, float(mean), float(sd), count, mark))
@@ -123,7 +125,9 @@ def test_exponents_are_as_the_text_says(source):
     text = re.search(r"In specific, for the (\w+) dataset.*? are \$(.*?)\$ and \$(.*?)\$", source)
     table = load_printed("exponents").set_index("dataset")
     assert tuple(table.loc[text[1]]) == (text[2], text[3])
-    text = re.search(r"for the (\w+) dataset, the optimal values are \$(.*?)\$ and \$(.*?)\$", source)
+    text = re.search(
+        r"for the (\w+) dataset, the optimal values are \$(.*?)\$ and \$(.*?)\$", source
+    )
     assert tuple(table.loc[text[1]]) == (text[2], text[3])
     text = re.search(r"for the (\w+) and (\w+) datasets, the best .*? both .*? set to 0", source)
     assert [tuple(table.loc[name]) for name in text.groups()] == [("0", "0")] * 2

@@ -68,7 +68,9 @@ def parse_item(source: str, text: str) -> Item:
     """
     fields = yaml.safe_load(text)
     if not isinstance(fields, dict):
-        raise ValueError(f"{source} must hold a mapping with {', '.join(_REQUIRED)}; got {fields!r}.")
+        raise ValueError(
+            f"{source} must hold a mapping with {', '.join(_REQUIRED)}; got {fields!r}."
+        )
     missing = [name for name in _REQUIRED if name not in fields]
     unknown = [name for name in fields if name not in _REQUIRED + _OPTIONAL]
     if missing or unknown:

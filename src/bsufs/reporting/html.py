@@ -98,14 +98,18 @@ def write_report(
     sections = [block.section for block in blocks]
     _write(folder / "cells.csv", _cells_csv(sections).encode("utf-8"))
     _write(folder / "summary.md", _summary(sections, targets, measured.info).encode("utf-8"))
-    page = _environment().get_template("report.html.j2").render(
-        blocks=blocks,
-        targets=targets,
-        quick=bool(measured.info.get("quick")),
-        version=str(measured.info.get("version") or ""),
-        facts=list(_facts(measured.info)),
-        marks=[(verdict.value, *_MARKS[verdict]) for verdict in Verdict],
-        n_errors=sum(bool(section.error) for section in sections),
+    page = (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            blocks=blocks,
+            targets=targets,
+            quick=bool(measured.info.get("quick")),
+            version=str(measured.info.get("version") or ""),
+            facts=list(_facts(measured.info)),
+            marks=[(verdict.value, *_MARKS[verdict]) for verdict in Verdict],
+            n_errors=sum(bool(section.error) for section in sections),
+        )
     )
     path = folder / "report.html"
     _write(path, page.encode("utf-8"))
@@ -154,28 +158,36 @@ def _grids(cells: pd.DataFrame) -> list[dict[str, Any]]:
 def _shown(cell: dict[str, Any]) -> dict[str, Any]:
     verdict = Verdict(cell["verdict"])
     mark, style = _MARKS[verdict]
-    difference = cell["difference_in_sd"]
+    # Without any spread there is no unit: counts are equal or they are not.
+    has_unit = not (math.isnan(cell["paper_sd"]) and math.isnan(cell["here_sd"]))
+    difference = cell["difference_in_sd"] if has_unit else math.nan
     words = verdict.value
     if verdict is Verdict.NOT_RUN and cell["reason"]:
         words = f"{verdict.value}: {cell['reason']}"
     return {
-        "here": _with_spread(cell["here"], cell["here_sd"], cell["n_features_here"]),
-        "paper": _with_spread(cell["paper"], cell["paper_sd"], cell["n_features_paper"]),
+        "here": _with_spread(cell["here"], cell["here_sd"]),
+        "paper": _with_spread(cell["paper"], cell["paper_sd"]),
         "difference": "" if math.isnan(difference) else f"{difference:+.1f} sd",
+        "counts": _feature_counts(cell["n_features_here"], cell["n_features_paper"]),
         "mark": mark,
         "style": style,
         "words": words,
     }
 
 
-def _with_spread(value: float, spread: float, n_features: float) -> str:
+def _with_spread(value: float, spread: float) -> str:
     if math.isnan(value):
         return ""
-    is_whole = math.isnan(spread) and float(value).is_integer()
-    text = f"{value:.0f}" if is_whole else f"{value:.2f}"
-    if not math.isnan(spread):
-        text += f" ± {spread:.2f}"
-    return text if math.isnan(n_features) else f"{text} ({n_features:.0f})"
+    if math.isnan(spread):
+        return f"{value:.0f}" if float(value).is_integer() else f"{value:.2f}"
+    return f"{value:.2f} ±{spread:.2f}"
+
+
+def _feature_counts(here: float, paper: float) -> str:
+    """Return the numbers of features, ours first; empty where there is none of ours."""
+    if math.isnan(here):
+        return ""
+    return f"k {here:.0f}" if math.isnan(paper) else f"k {here:.0f} | {paper:.0f}"
 
 
 def _cells_csv(sections: Iterable[Section]) -> str:

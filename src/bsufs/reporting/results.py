@@ -243,9 +243,7 @@ def confirmed(
     pandas.DataFrame
         See `summarise`.
     """
-    rows = confirmed_rows(
-        results, run, metric, kmeans_init=kmeans_init, winners_run=winners_run
-    )
+    rows = confirmed_rows(results, run, metric, kmeans_init=kmeans_init, winners_run=winners_run)
     return summarise(rows, metric, ("dataset", "method"))
 
 
@@ -264,7 +262,9 @@ def expand_parameters(frame: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFra
     pandas.DataFrame
         With one more column a name.
     """
-    parsed = [json.loads(text) if isinstance(text, str) and text else {} for text in frame["parameters"]]
+    parsed = [
+        json.loads(text) if isinstance(text, str) and text else {} for text in frame["parameters"]
+    ]
     columns = {
         name: pd.to_numeric(
             pd.Series([entry.get(name) for entry in parsed], index=frame.index, dtype=object),

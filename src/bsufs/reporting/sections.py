@@ -103,9 +103,7 @@ class Section:
         return {verdict: int(counts[verdict]) for verdict in Verdict if verdict in counts}
 
 
-def judge(
-    paper: float, paper_sd: float, here: float, here_sd: float
-) -> tuple[float, Verdict]:
+def judge(paper: float, paper_sd: float, here: float, here_sd: float) -> tuple[float, Verdict]:
     """Return the difference in standard deviations and what it means.
 
     Parameters

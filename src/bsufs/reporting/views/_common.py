@@ -46,7 +46,9 @@ def above_random_notes(
         if not both:
             continue
         apart = {
-            dataset: standard_errors_apart(table.loc[(dataset, method)], table.loc[(dataset, RANDOM)])
+            dataset: standard_errors_apart(
+                table.loc[(dataset, method)], table.loc[(dataset, RANDOM)]
+            )
             for dataset in both
         }
         above = [

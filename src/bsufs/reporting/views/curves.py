@@ -168,9 +168,7 @@ def _draw_boxes(repetitions: pd.DataFrame, datasets: list[str]) -> NamedFigure:
     for index, ax in enumerate(axes):
         metric = ("acc", "nmi")[index // len(datasets)]
         dataset = datasets[index % len(datasets)]
-        here = repetitions[
-            (repetitions["metric"] == metric) & (repetitions["dataset"] == dataset)
-        ]
+        here = repetitions[(repetitions["metric"] == metric) & (repetitions["dataset"] == dataset)]
         for position, method in enumerate(methods):
             scores = here.loc[here["method"] == method, "score"].to_numpy()
             if not len(scores):
@@ -208,9 +206,7 @@ def _box_notes(repetitions: pd.DataFrame, datasets: list[str]) -> list[str]:
         medians = medians.drop(columns=["ALLfea"], errors="ignore").reindex(datasets)
         if "BSUFS" in medians.columns:
             top = [
-                name
-                for name in datasets
-                if medians.loc[name, "BSUFS"] >= medians.loc[name].max()
+                name for name in datasets if medians.loc[name, "BSUFS"] >= medians.loc[name].max()
             ]
             notes.append(
                 f"BSUFS has the largest median {metric.upper()} of the selections on {len(top)} of "

@@ -68,7 +68,9 @@ def _draw_matrices(dataset: str, matrices: dict[str, np.ndarray]) -> NamedFigure
         shown = np.ma.masked_equal(size, 0)
         image = ax.imshow(shown, aspect="auto", cmap="cividis_r", interpolation="nearest", vmin=0)
         rows, entries = _zero_shares(matrices[method])
-        ax.set_title(f"{dataset} ({method})\nzero rows {rows:.0f} %, entries {entries:.0f} %", fontsize=9.5)
+        ax.set_title(
+            f"{dataset} ({method})\nzero rows {rows:.0f} %, entries {entries:.0f} %", fontsize=9.5
+        )
         ax.set_xlabel("component")
         ax.set_ylabel("feature")
         figure.colorbar(image, ax=ax, shrink=0.6)
@@ -80,7 +82,9 @@ def _sparsity_notes(frame: pd.DataFrame) -> list[str]:
     notes = []
     for metric, rows in frame.dropna(subset=["here"]).groupby("metric", sort=False):
         for dataset, row in rows.groupby("row", sort=False):
-            shares = ", ".join(f"{c} {v:.0f} %" for c, v in zip(row["column"], row["here"], strict=True))
+            shares = ", ".join(
+                f"{c} {v:.0f} %" for c, v in zip(row["column"], row["here"], strict=True)
+            )
             what = metric.removesuffix(", %")
             notes.append(f"{dataset}, share of {what}: {shares}.")
     return notes
@@ -167,7 +171,9 @@ def pixels_table(item: Item, results: Results, printed: Printed) -> Section:
                     reason=results.why_missing(item.options[run], dataset, method),
                 )
             )
-    notes = ["The paper prints no spread here, so differences are in standard deviations measured here."]
+    notes = [
+        "The paper prints no spread here, so differences are in standard deviations measured here."
+    ]
     images = results.select("images", run=item.run, dataset=dataset)
     if images.empty:
         return Section(item, cells_frame(cells), notes=notes + missing_note(results, item.run))
@@ -182,7 +188,9 @@ def pixels_table(item: Item, results: Results, printed: Printed) -> Section:
 def _overlap_notes(marked: pd.DataFrame) -> list[str]:
     chosen = {
         str(method): set(
-            rows.loc[rows["selected"].astype(bool), ["row", "column"]].itertuples(index=False, name=None)
+            rows.loc[rows["selected"].astype(bool), ["row", "column"]].itertuples(
+                index=False, name=None
+            )
         )
         for method, rows in marked.groupby("method", sort=False)
     }
@@ -194,11 +202,11 @@ def _overlap_notes(marked: pd.DataFrame) -> list[str]:
 
 
 def _draw_faces(images: pd.DataFrame) -> NamedFigure:
-    methods = [name for name in in_order(CASES, images["method"].unique()) if name in set(images["method"])]
+    methods = [
+        name for name in in_order(CASES, images["method"].unique()) if name in set(images["method"])
+    ]
     samples = sorted(images["sample"].unique())
-    figure, axes = panels(
-        len(methods) * len(samples), len(samples), width=1.6, height=1.6
-    )
+    figure, axes = panels(len(methods) * len(samples), len(samples), width=1.6, height=1.6)
     highlight = ListedColormap([(0, 0, 0, 0), "#ff7f0e"])
     for index, ax in enumerate(axes):
         method, sample = methods[index // len(samples)], samples[index % len(samples)]

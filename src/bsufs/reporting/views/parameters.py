@@ -72,11 +72,13 @@ def exponents_figure(item: Item, results: Results, printed: Printed) -> Section:
     if best.empty:
         return Section(item, frame, notes=missing_note(results, item.run))
     frame_said = frame[frame["row"].isin(said.index) & (frame["verdict"] != Verdict.NOT_RUN)]
-    agreeing = frame_said.groupby("row")["verdict"].agg(lambda found: set(found) == {Verdict.WITHIN})
+    agreeing = [
+        set(row["verdict"]) == {Verdict.WITHIN} for _, row in frame_said.groupby("row", sort=False)
+    ]
     notes.insert(
         0,
         f"{method}: bars are the best mean of the few search repetitions over all weights and numbers of "
-        f"features. The pair that the paper names best is best here on {int(agreeing.sum())} of "
+        f"features. The pair that the paper names best is best here on {sum(agreeing)} of "
         f"{len(agreeing)} datasets; exponents have no spread, so only equal ones agree.",
     )
     return Section(item, frame, [_bars(best, metric)], notes)
@@ -168,9 +170,7 @@ def weights_figure(item: Item, results: Results, printed: Printed) -> Section:
     return Section(item, frame, [_heat_maps(grids, titles)], notes)
 
 
-def _heat_maps(
-    grids: dict[tuple[str, str], pd.DataFrame], titles: dict[str, str]
-) -> NamedFigure:
+def _heat_maps(grids: dict[tuple[str, str], pd.DataFrame], titles: dict[str, str]) -> NamedFigure:
     figure, axes = panels(len(grids), len(titles), width=3.0, height=2.7)
     ordered = [(dataset, metric) for metric in _METRICS for dataset in titles]
     for ax, (dataset, metric) in zip(axes, ordered, strict=True):

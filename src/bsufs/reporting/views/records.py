@@ -123,15 +123,15 @@ def recovery_table(item: Item, results: Results, printed: Printed) -> Section:
                         reason=results.why_missing(item.run, dataset, method),
                     )
                 )
-    notes = [f"Two of nine features picked at random are the true ones in {100 / 36:.1f} % of draws."]
+    notes = [
+        f"Two of nine features picked at random are the true ones in {100 / 36:.1f} % of draws."
+    ]
     if len(rates):
         low, high = rates["n"].min(), rates["n"].max()
         draws = f"{low}" if low == high else f"{low} to {high}"
         notes.append(f"Each rate is over {draws} draws of the noise.")
         everywhere = [
-            method
-            for method in methods
-            if (rates.xs(method, level="method")["rate"] == 100).all()
+            method for method in methods if (rates.xs(method, level="method")["rate"] == 100).all()
         ]
         names = ", ".join(everywhere) or "no method"
         notes.append(f"Found in every draw of every row that was run: {names}.")

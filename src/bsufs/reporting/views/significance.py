@@ -147,7 +147,9 @@ def _diagram(comparison: RankComparison, name: str, title: str) -> NamedFigure:
         level = -0.14 - 0.16 * index
         ends = [ranks[group[0]] - 0.06, ranks[group[-1]] + 0.06]
         ax.plot(ends, [level, level], color="black", linewidth=4, solid_capstyle="round")
-    ax.set_title(f"{title} ({len(comparison.datasets)} datasets; best rank at the left)", fontsize=11)
+    ax.set_title(
+        f"{title} ({len(comparison.datasets)} datasets; best rank at the left)", fontsize=11
+    )
     order = ", ".join(str(method) for method in ranks.index)
     alternative = f"{title}: methods from best to worst average rank: {order}."
     return NamedFigure(name, figure, alternative)

@@ -59,7 +59,8 @@ def synthetic_figure(item: Item, results: Results, printed: Printed) -> Section:
         always = [
             method
             for method in METHODS[1:]
-            if (dataset, scale, method) in rates.index and rates.loc[(dataset, scale, method), "rate"] == 100
+            if (dataset, scale, method) in rates.index
+            and rates.loc[(dataset, scale, method), "rate"] == 100
         ]
         if (dataset, scale) in rates.index.droplevel("method"):
             names = ", ".join(always) or "no method"
@@ -94,7 +95,9 @@ def _small_multiples(points: pd.DataFrame, dataset: str, scale: float) -> NamedF
         )
         verdicts.append(f"{method} {'found' if is_found else 'not found'}")
     figure.suptitle(f"{dataset}, noise {scale:g}, first draw", fontsize=11)
-    alternative = f"Samples against the two selected features, noise {scale:g}: {', '.join(verdicts)}."
+    alternative = (
+        f"Samples against the two selected features, noise {scale:g}: {', '.join(verdicts)}."
+    )
     return NamedFigure(f"noise-{scale:g}", figure, alternative)
 
 

@@ -91,9 +91,7 @@ def _printed(paper: pd.DataFrame, key: tuple[str, str], column: str) -> float:
     return value(paper, key, column) if column in paper.columns else math.nan
 
 
-def _average(
-    metric: str, paper: pd.DataFrame, here: pd.DataFrame, method: str
-) -> dict[str, Any]:
+def _average(metric: str, paper: pd.DataFrame, here: pd.DataFrame, method: str) -> dict[str, Any]:
     """Return the average of a column over the datasets that were run, on both sides."""
     run_on = [name for name in DATASETS if (name, method) in here.index]
     ours = here.loc[[(name, method) for name in run_on]]
@@ -236,7 +234,9 @@ def label_free_table(item: Item, results: Results, printed: Printed) -> Section:
                     _free_cell(results, item.run, here, dataset, method, label)
                     for method in methods
                 ]
-            notes += above_random_notes(here, f"{metric.upper()} at {n_features} features", ("BSUFS",))
+            notes += above_random_notes(
+                here, f"{metric.upper()} at {n_features} features", ("BSUFS",)
+            )
     chance = scores[scores["method"] == RANDOM]
     if len(chance):
         notes.append(
@@ -296,9 +296,7 @@ def initialisation_table(item: Item, results: Results, printed: Printed) -> Sect
     return Section(item, cells_frame(cells), notes=notes)
 
 
-def _initialisation_notes(
-    cells: list[dict[str, Any]], metric: str, kmeans_init: str
-) -> list[str]:
+def _initialisation_notes(cells: list[dict[str, Any]], metric: str, kmeans_init: str) -> list[str]:
     judged = [
         cell
         for cell in cells
@@ -325,7 +323,9 @@ def stopping_table(item: Item, results: Results, printed: Printed) -> Section:
     chance = results.select(
         "scores", run=item.options["random"], method=RANDOM, kmeans_init=KMEANS_INIT
     )
-    rows = list(scores[["dataset", "n_features"]].drop_duplicates().itertuples(index=False, name=None))
+    rows = list(
+        scores[["dataset", "n_features"]].drop_duplicates().itertuples(index=False, name=None)
+    )
     rows.sort(key=lambda row: (in_order(DATASETS, [row[0]]).index(row[0]), row[1]))
     cells, notes = [], []
     by = ("dataset", "n_features", "method")
@@ -369,5 +369,3 @@ def _stopping_notes(
     ordered = sorted(means.items(), key=lambda entry: -entry[1])
     text = "; ".join(f"{label} {mean:.1f}" for label, mean in ordered)
     return [f"Mean {metric.upper()} over {len(complete)} rows: {text}."]
-
-
