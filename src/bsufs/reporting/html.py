@@ -26,7 +26,7 @@ _MARKS = {
     Verdict.ABOVE: ("▲", "above"),
     Verdict.BELOW: ("▼", "below"),
     Verdict.NOT_PRINTED: ("○", "unprinted"),
-    Verdict.NOT_RUN: ("–", "missing"),
+    Verdict.NOT_RUN: ("✕", "missing"),
 }
 _CSV_COLUMNS = ["item", *CELL_COLUMNS]
 _MIME = {"svg": "image/svg+xml", "png": "image/png"}
@@ -194,7 +194,8 @@ def _cells_csv(sections: Iterable[Section]) -> str:
     parts = [section.cells.assign(item=section.item.id) for section in sections]
     filled = [part for part in parts if len(part)]
     frame = pd.concat(filled) if filled else pd.DataFrame(columns=_CSV_COLUMNS)
-    return frame[_CSV_COLUMNS].to_csv(index=False, lineterminator="\n", float_format="%.6g")
+    text = frame[_CSV_COLUMNS].to_csv(index=False, lineterminator="\n", float_format="%.6g")
+    return str(text)
 
 
 def _facts(info: Mapping[str, Any]) -> Iterable[tuple[str, str]]:

@@ -47,7 +47,7 @@ CLASSES = (
     *("#aa4499", "#0072b2"),
 )
 
-_PARAMETERS: dict[str, Any] = {
+_PARAMETERS: dict[Any, Any] = {
     "font.size": 10,
     "axes.titlesize": 11,
     "axes.labelsize": 10,

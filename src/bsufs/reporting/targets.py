@@ -118,8 +118,8 @@ def _label_tuned(acc: pd.DataFrame, method: str) -> Target:
         if by_verdict[verdict]
     ]
     return Target(
-        f"{method}, label-tuned: ACC within one standard deviation of the paper's BSUFS on at least "
-        f"{_ENOUGH} of seven",
+        f"{method}, label-tuned: ACC within one standard deviation of the paper's BSUFS on at "
+        f"least {_ENOUGH} of seven",
         _decide(within, len(verdicts), _ENOUGH, len(PUBLIC_DATASETS)),
         "; ".join(parts) + ".",
     )

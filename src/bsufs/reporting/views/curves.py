@@ -22,7 +22,7 @@ def feature_count_figure(item: Item, results: Results, printed: Printed) -> Sect
     """Draw the score of every method at its winning setting against the number of features."""
     metric = item.options["metric"]
     curves, n_from_search = _curves(results, item.run, metric)
-    methods = [name for name in in_order(_SHOWN, curves["method"].unique())]
+    methods = in_order(_SHOWN, curves["method"].unique())
     cells = []
     for dataset in DATASETS:
         for method in methods:

@@ -207,7 +207,7 @@ def _draw_faces(images: pd.DataFrame) -> NamedFigure:
     ]
     samples = sorted(images["sample"].unique())
     figure, axes = panels(len(methods) * len(samples), len(samples), width=1.6, height=1.6)
-    highlight = ListedColormap([(0, 0, 0, 0), "#ff7f0e"])
+    highlight = ListedColormap(["#00000000", "#ff7f0e"])
     for index, ax in enumerate(axes):
         method, sample = methods[index // len(samples)], samples[index % len(samples)]
         rows = images[(images["method"] == method) & (images["sample"] == sample)]

@@ -30,8 +30,10 @@ def nemenyi_figure(item: Item, results: Results, printed: Printed) -> Section:
     with_random = _compare(here_scores, (*_COMPARED, "BSUFS (paper's grid)", RANDOM))
     figures = []
     notes = [
-        "ALLfea is left out of every ranking, since it selects nothing. Random and the paper's grid "
-        "are left out of the first two diagrams, so that they compare the same methods, and stand in "
+        "ALLfea is left out of every ranking, since it selects nothing. Random and the paper's "
+        "grid "
+        "are left out of the first two diagrams, so that they compare the same methods, and stand "
+        "in "
         "the third.",
     ]
     for comparison, name, title in (
@@ -80,8 +82,10 @@ def _rank(comparison: RankComparison | None, method: str) -> float:
 def _comparison_notes(comparison: RankComparison, title: str, metric: str) -> list[str]:
     ranks = ", ".join(f"{method} {rank:.2f}" for method, rank in comparison.ranks.items())
     notes = [
-        f"{title}: Friedman's chi-squared is {comparison.statistic:.1f} (p = {comparison.p_value:.2g}) "
-        f"over {len(comparison.datasets)} datasets ({listed(comparison.datasets)}); average ranks in "
+        f"{title}: Friedman's chi-squared is {comparison.statistic:.1f} (p = "
+        f"{comparison.p_value:.2g}) "
+        f"over {len(comparison.datasets)} datasets ({listed(comparison.datasets)}); average ranks "
+        "in "
         f"{metric.upper()}: {ranks}; critical difference {comparison.critical_difference:.2f}.",
     ]
     if "BSUFS" in comparison.ranks.index:
@@ -104,7 +108,8 @@ def _statement_notes(paper: RankComparison, said: pd.DataFrame) -> list[str]:
         return ["The paper's text names the same differences as its numbers."]
     return [
         "The paper's text says that BSUFS differs from "
-        f"{listed(sorted(claimed))}; by its printed numbers it differs from {listed(sorted(found))}."
+        f"{listed(sorted(claimed))}; by its printed numbers it differs from "
+        f"{listed(sorted(found))}."
     ]
 
 

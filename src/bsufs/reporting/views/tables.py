@@ -142,7 +142,8 @@ def _all_features_notes(cells: list[dict[str, Any]], metric: str) -> list[str]:
         return []
     within = [cell for cell in judged if cell["verdict"] == Verdict.WITHIN]
     return [
-        f"All features, where nothing is selected and nothing tuned: {metric.upper()} is within one "
+        f"All features, where nothing is selected and nothing tuned: {metric.upper()} is within "
+        "one "
         f"standard deviation of the paper's on {len(within)} of {len(judged)} datasets."
     ]
 
@@ -201,7 +202,8 @@ def _order_notes(here: pd.DataFrame, metric: str) -> list[str]:
             continue
         risen = [d for d in both if here.loc[(d, lower), "mean"] < here.loc[(d, higher), "mean"]]
         notes.append(
-            f"{lower} is below {higher} in {metric.upper()} on {len(risen)} of {len(both)} datasets "
+            f"{lower} is below {higher} in {metric.upper()} on {len(risen)} of {len(both)} "
+            "datasets "
             f"({listed(risen)})."
         )
     return notes
@@ -213,7 +215,8 @@ def _printed_order_notes(paper: pd.DataFrame, metric: str) -> list[str]:
     if not other:
         return ["In the paper's numbers Case IV is the largest on every dataset, as its text says."]
     return [
-        f"The paper's text says that Case IV is consistently on top; in its numbers another case has "
+        f"The paper's text says that Case IV is consistently on top; in its numbers another case "
+        "has "
         f"the largest {metric.upper()} on {listed(other)}."
     ]
 
@@ -310,7 +313,8 @@ def _initialisation_notes(cells: list[dict[str, Any]], metric: str, kmeans_init:
     within = [cell for cell in judged if cell["verdict"] == Verdict.WITHIN]
     mean = sum(cell["here"] - cell["paper"] for cell in judged) / len(judged)
     return [
-        f"All features, {kmeans_init}: {metric.upper()} within one standard deviation of the paper's "
+        f"All features, {kmeans_init}: {metric.upper()} within one standard deviation of the "
+        "paper's "
         f"on {len(within)} of {len(judged)} datasets, {mean:+.1f} points on average."
     ]
 
