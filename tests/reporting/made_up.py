@@ -31,6 +31,7 @@ def made_up_info(*, quick: bool = False) -> dict[str, Any]:
     }
 
 
+@cache
 def made_up_results(*, seed: int = 0, n_repetitions: int = 50) -> dict[str, pd.DataFrame]:
     """Return every frame, complete but for MSTAR, which is skipped, and a few failures."""
     random = np.random.default_rng(seed)
@@ -94,7 +95,7 @@ def _clustering(
         n = fields.pop("n", n_repetitions)
         noise = random.normal(0, 0.03, size=(n, 2))
         # The means are exact, so that verdicts do not hang on the number of repetitions.
-        draws = [acc + shift, nmi + shift] + noise - noise.mean(axis=0)
+        draws = np.array([acc + shift, nmi + shift]) + noise - noise.mean(axis=0)
         score_parts.append(
             pd.DataFrame(
                 {

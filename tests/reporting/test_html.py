@@ -18,13 +18,13 @@ from bsufs.reporting.sections import CELL_COLUMNS
 from tests.reporting.made_up import made_up_info, made_up_results
 
 # One of each kind; all are drawn in test_views.
-SOME = ["table-datasets", "fig-diamond9", "table-acc", "fig-nemenyi-acc", "fig-convergence"]
+SOME = ["table-datasets", "fig-dartboard1", "table-acc", "fig-nemenyi-acc", "fig-convergence"]
 SOME += ["table-ablation-acc", "table-pixels", "table-tasks"]
 
 
 @pytest.fixture(scope="module")
 def frames():
-    return made_up_results(n_repetitions=5)
+    return made_up_results(n_repetitions=6)
 
 
 @pytest.fixture(scope="module")

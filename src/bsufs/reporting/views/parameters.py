@@ -77,7 +77,8 @@ def exponents_figure(item: Item, results: Results, printed: Printed) -> Section:
     ]
     notes.insert(
         0,
-        f"{method}: bars are the best mean of the few search repetitions over all weights and numbers "
+        f"{method}: bars are the best mean of the few search repetitions over all weights and "
+        "numbers "
         "of "
         f"features. The pair that the paper names best is best here on {sum(agreeing)} of "
         f"{len(agreeing)} datasets; exponents have no spread, so only equal ones agree.",
