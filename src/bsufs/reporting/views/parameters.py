@@ -78,9 +78,8 @@ def exponents_figure(item: Item, results: Results, printed: Printed) -> Section:
     notes.insert(
         0,
         f"{method}: bars are the best mean of the few search repetitions over all weights and "
-        "numbers "
-        "of "
-        f"features. The pair that the paper names best is best here on {sum(agreeing)} of "
+        "numbers of features. The pair that the paper names best is best here on "
+        f"{sum(agreeing)} of "
         f"{len(agreeing)} datasets; exponents have no spread, so only equal ones agree.",
     )
     return Section(item, frame, [_bars(best, metric)], notes)
