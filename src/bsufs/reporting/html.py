@@ -167,7 +167,9 @@ def _shown(cell: dict[str, Any]) -> dict[str, Any]:
     return {
         "here": _with_spread(cell["here"], cell["here_sd"]),
         "paper": _with_spread(cell["paper"], cell["paper_sd"]),
-        "difference": "" if math.isnan(difference) else f"{difference:+.1f} sd",
+        "difference": ""
+        if math.isnan(difference)
+        else f"{difference:+.1f} sd".replace("-0.0", "+0.0"),
         "counts": _feature_counts(cell["n_features_here"], cell["n_features_paper"]),
         "mark": mark,
         "style": style,
@@ -187,7 +189,7 @@ def _feature_counts(here: float, paper: float) -> str:
     """Return the numbers of features, ours first; empty where there is none of ours."""
     if math.isnan(here):
         return ""
-    return f"k {here:.0f}" if math.isnan(paper) else f"k {here:.0f} | {paper:.0f}"
+    return f"k {here:.0f}" if math.isnan(paper) else f"k {here:.0f}|{paper:.0f}"
 
 
 def _cells_csv(sections: Iterable[Section]) -> str:

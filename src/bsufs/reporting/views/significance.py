@@ -33,8 +33,7 @@ def nemenyi_figure(item: Item, results: Results, printed: Printed) -> Section:
         "ALLfea is left out of every ranking, since it selects nothing. Random and the paper's "
         "grid "
         "are left out of the first two diagrams, so that they compare the same methods, and stand "
-        "in "
-        "the third.",
+        "in the third.",
     ]
     for comparison, name, title in (
         (paper, "paper", "The paper's numbers"),
@@ -85,8 +84,7 @@ def _comparison_notes(comparison: RankComparison, title: str, metric: str) -> li
         f"{title}: Friedman's chi-squared is {comparison.statistic:.1f} (p = "
         f"{comparison.p_value:.2g}) "
         f"over {len(comparison.datasets)} datasets ({listed(comparison.datasets)}); average ranks "
-        "in "
-        f"{metric.upper()}: {ranks}; critical difference {comparison.critical_difference:.2f}.",
+        f"in {metric.upper()}: {ranks}; critical difference {comparison.critical_difference:.2f}.",
     ]
     if "BSUFS" in comparison.ranks.index:
         differing = _differing(comparison)

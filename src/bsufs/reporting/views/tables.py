@@ -143,8 +143,7 @@ def _all_features_notes(cells: list[dict[str, Any]], metric: str) -> list[str]:
     within = [cell for cell in judged if cell["verdict"] == Verdict.WITHIN]
     return [
         f"All features, where nothing is selected and nothing tuned: {metric.upper()} is within "
-        "one "
-        f"standard deviation of the paper's on {len(within)} of {len(judged)} datasets."
+        f"one standard deviation of the paper's on {len(within)} of {len(judged)} datasets."
     ]
 
 
@@ -203,8 +202,7 @@ def _order_notes(here: pd.DataFrame, metric: str) -> list[str]:
         risen = [d for d in both if here.loc[(d, lower), "mean"] < here.loc[(d, higher), "mean"]]
         notes.append(
             f"{lower} is below {higher} in {metric.upper()} on {len(risen)} of {len(both)} "
-            "datasets "
-            f"({listed(risen)})."
+            f"datasets ({listed(risen)})."
         )
     return notes
 
@@ -216,8 +214,7 @@ def _printed_order_notes(paper: pd.DataFrame, metric: str) -> list[str]:
         return ["In the paper's numbers Case IV is the largest on every dataset, as its text says."]
     return [
         f"The paper's text says that Case IV is consistently on top; in its numbers another case "
-        "has "
-        f"the largest {metric.upper()} on {listed(other)}."
+        f"has the largest {metric.upper()} on {listed(other)}."
     ]
 
 
