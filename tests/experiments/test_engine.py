@@ -222,7 +222,7 @@ def test_a_run_without_winners_cannot_lend_them(tmp_path):
         run_specs(specs, ResultStore(tmp_path), InThisProcess())
 
 
-# ----------------------------------------------------------------------------- stopping and going on
+# ---------------------------------------------------------------------------- stopping and going on
 
 
 def test_nothing_that_was_done_is_done_again(tmp_path):
@@ -282,9 +282,7 @@ def test_results_do_not_depend_on_the_number_of_workers(tmp_path):
 def test_a_crashing_and_a_hanging_task_do_not_take_down_the_run(tmp_path):
     spec = small_spec(timeout=3)
     for how in ("crash", "hang"):
-        spec["methods"].append(
-            {"label": how, "selector": MISBEHAVING, "parameters": {"how": how}}
-        )
+        spec["methods"].append({"label": how, "selector": MISBEHAVING, "parameters": {"how": how}})
     with LocalExecutor(2) as executor:
         results, _ = run(tmp_path, spec, executor)
     tasks = results["tasks"].set_index("method")
@@ -388,11 +386,13 @@ def test_the_same_spec_runs_on_a_cluster(tmp_path):
     spec = small_spec()
     spec["methods"].append({"label": "crash", "selector": MISBEHAVING, "parameters": {}})
     spec["methods"][-1]["parameters"] = {"how": "crash"}
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as cluster:
-        with DaskExecutor(cluster.scheduler_address) as executor:
-            results, _ = run(tmp_path / "cluster", spec, executor)
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        DaskExecutor(cluster.scheduler_address) as executor,
+    ):
+        results, _ = run(tmp_path / "cluster", spec, executor)
     assert set(results["tasks"][results["tasks"].method == "crash"].status) == {"failed"}
     results["tasks"] = results["tasks"][results["tasks"].method != "crash"].reset_index(drop=True)
     same(expected, results)

@@ -98,7 +98,8 @@ from bsufs.experiments.isolation import IsolatedWorker
 from bsufs.experiments.tasks import Task
 worker = IsolatedWorker()
 worker.run(Task("rank", {task("well").text!r}))
-threading.Thread(target=worker.run, args=(Task("rank", {task("hang").text!r}),), daemon=True).start()
+hanging = Task("rank", {task("hang").text!r})
+threading.Thread(target=worker.run, args=(hanging,), daemon=True).start()
 print(worker._process.pid, flush=True)
 threading.Event().wait()
 """

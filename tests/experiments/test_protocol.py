@@ -39,7 +39,7 @@ def test_a_bad_field_is_named(field, value):
 
 
 def test_an_unknown_field_is_answered_with_the_known_ones():
-    with pytest.raises(ValueError, match="no field starts; choose from .*n_starts"):
+    with pytest.raises(ValueError, match=r"no field starts; choose from .*n_starts"):
         Protocol.from_mapping({"starts": 3})
 
 

@@ -89,7 +89,7 @@ def test_what_a_killed_run_left_half_written_is_cleared_away(tmp_path):
 
 def test_two_runs_cannot_write_to_one_folder(tmp_path):
     one, other = ResultStore(tmp_path), ResultStore(tmp_path)
-    with one.locked(), pytest.raises(RuntimeError, match="another run is writing"), other.locked():
+    with one.locked(), pytest.raises(OSError, match="another run is writing"), other.locked():
         pass
     with other.locked():
         pass

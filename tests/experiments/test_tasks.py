@@ -68,7 +68,7 @@ class TestKeys:
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(ValueError, match="kind must be one of dataset, rank, .* got 'bake'"):
+    with pytest.raises(ValueError, match=r"kind must be one of dataset, rank, .* got 'bake'"):
         Task.of("bake")
 
 
@@ -85,7 +85,7 @@ def test_selectors_are_found_by_name_and_by_path():
     assert isinstance(make_selector("MaxVariance", 3, {}), MaxVariance)
     outside = make_selector("sklearn.feature_selection:SelectKBest", 3, {})
     assert type(outside).__name__ == "SelectKBest"
-    with pytest.raises(ValueError, match="selector must be one of BSUFS, .* got 'Best'"):
+    with pytest.raises(ValueError, match=r"selector must be one of BSUFS, .* got 'Best'"):
         make_selector("Best", 3, {})
 
 

@@ -38,6 +38,8 @@ _EXAMPLES = """
 [cyan]bsufs compare table.csv -k 50[/cyan]   several methods side by side
 
 [cyan]bsufs datasets[/cyan]   the datasets of the paper
+
+[cyan]bsufs paper --quick[/cyan]   a sample of the paper's tables and figures
 """
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 import warnings
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from bsufs._atomic import whole_file
 from bsufs.datasets._registry import SourceFile, dataset_info
 
 
@@ -98,7 +98,8 @@ def record_checksum(path: Path, source: SourceFile) -> None:
     checksum = _sha256(path)
     unknown = f"The checksum of {path.name} is not known, so its content could not be verified"
     try:
-        _write_atomically(record, json.dumps({"file": path.name, "sha256": checksum}) + "\n")
+        with whole_file(record) as stream:
+            stream.write(json.dumps({"file": path.name, "sha256": checksum}).encode() + b"\n")
     except OSError as error:
         outcome = f"and sha256 {checksum} could not be recorded in {record} ({error})"
     else:
@@ -154,17 +155,6 @@ def _record_path(path: Path) -> Path:
 def _sha256(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _write_atomically(path: Path, text: str) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _download(source: SourceFile, folders: list[Path]) -> Path:

@@ -22,6 +22,10 @@ Watch = Callable[[Task, Outcome | None], None]
 class Executor(Protocol):
     """What the engine needs of a place where tasks are done."""
 
+    def __enter__(self) -> Executor: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
     def run(self, tasks: Sequence[tuple[Task, float | None]], watch: Watch) -> None:
         """Do all tasks, each with its timeout, in any order; tell of each when it has ended."""
         ...

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bsufs._atomic import LEFTOVERS, whole_file
 from bsufs.experiments.tasks import Task
 
 _META = b"bsufs"
@@ -121,13 +120,13 @@ class ResultStore:
         """
         with (self.folder / ".lock").open("w") as handle:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _lock(handle)
             except BlockingIOError:
-                raise RuntimeError(
+                raise BlockingIOError(
                     f"another run is writing to {self.folder}. Wait for it, or give another folder."
                 ) from None
             # Left by a run that was killed while it wrote; nobody else can be writing now.
-            for stale in self._parts.glob(".*.tmp"):
+            for stale in self._parts.glob(LEFTOVERS):
                 stale.unlink()
             yield
 
@@ -194,8 +193,17 @@ class ResultStore:
         table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(
             {_META: json.dumps(meta).encode()}
         )
-        _write_atomically(table, self._parts / f"{task.key}.parquet")
+        with whole_file(self._parts / f"{task.key}.parquet") as stream:
+            pq.write_table(table, stream)
         self._known[task.key] = _part(meta, frame)
+
+
+def _lock(handle: IO[str]) -> None:
+    try:
+        import fcntl
+    except ImportError:  # not on this system: then one run a folder is left to the user
+        return
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _part(meta: dict[str, Any], frame: pd.DataFrame) -> Part:
@@ -215,16 +223,3 @@ def _read(path: Path) -> Part | None:
         return _part(json.loads(table.schema.metadata[_META]), table.to_pandas())
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
         return None
-
-
-def _write_atomically(table: pa.Table, path: Path) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}.", suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            pq.write_table(table, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

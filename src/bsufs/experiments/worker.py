@@ -1,9 +1,8 @@
 """The process in which tasks are done: ``python -m bsufs.experiments.worker``.
 
 It says that it is ready, then reads a task in a line of JSON from its input, does it, and answers
-in a line of JSON. It ends
-when its input ends, also in the middle of a task: if whoever started it is killed, no computation
-goes on that nobody waits for.
+in a line of JSON. It ends when its input ends, also in the middle of a task: if whoever started it
+is killed, no computation goes on that nobody waits for.
 """
 
 from __future__ import annotations

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import math
 import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from bsufs._atomic import whole_file
 from bsufs.reporting.catalogue import Item, list_items
 from bsufs.reporting.results import Results
 from bsufs.reporting.sections import CELL_COLUMNS, Section, Verdict
@@ -246,17 +246,8 @@ def _environment() -> Environment:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        # Temporary files are for their owner alone; a report is to be read.
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as stream:
+        stream.write(content)
 
 
 def _forget_figures(folder: Path, kept: set[str]) -> None:

@@ -1,15 +1,14 @@
-"""Writing a file whole or not at all."""
+"""Writing a file that a user named: checked first, and whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from bsufs._atomic import whole_file
 from bsufs.tables._errors import TableError
 
 
@@ -38,19 +37,10 @@ def write_atomically(path: str | os.PathLike[str], *, force: bool = False) -> It
         with Path(path).open("wb") as stream:
             yield stream
         return
-    target = Path(os.path.realpath(path))
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}.", suffix="~")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(name, _mode(target))
-        check_target(target, force=force)
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as stream:
+        yield stream
+        # Another process may have made it in the meantime.
+        check_target(path, force=force)
 
 
 def check_target(path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -81,12 +71,3 @@ def _is_pipe_or_device(path: str | os.PathLike[str]) -> bool:
     # Asked of the path as given: where a pipe has a name in /dev/fd, its target has none.
     given = Path(path)
     return given.exists() and not given.is_file() and not given.is_dir()
-
-
-def _mode(target: Path) -> int:
-    """Return the permissions of the old file, or those that a new one gets."""
-    with contextlib.suppress(FileNotFoundError):
-        return stat.S_IMODE(target.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
