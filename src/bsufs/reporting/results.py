@@ -145,7 +145,6 @@ def confirmed_rows(
     metric: str,
     *,
     kmeans_init: str = KMEANS_INIT,
-    winners_run: str | None = None,
 ) -> pd.DataFrame:
     """Return the repetitions with fresh seeds at the setting that won the search.
 
@@ -159,8 +158,6 @@ def confirmed_rows(
         The number of features is the best one for this metric.
     kmeans_init : str, default="k-means++"
         Initialisation of k-means.
-    winners_run : str or None, default=None
-        The run whose winners are read; None for the same.
 
     Returns
     -------
@@ -169,7 +166,7 @@ def confirmed_rows(
         of features, so that there was nothing to choose.
     """
     scores = results.select("scores", run=run, kmeans_init=kmeans_init)
-    winners = results.select("winners", run=winners_run or run)
+    winners = results.select("winners", run=run)
     counts = {"acc": "n_features", "nmi": "n_features_nmi"}[metric]
     chosen = {
         (row.dataset, row.method): (row.setting, getattr(row, counts))
@@ -221,7 +218,6 @@ def confirmed(
     metric: str,
     *,
     kmeans_init: str = KMEANS_INIT,
-    winners_run: str | None = None,
 ) -> pd.DataFrame:
     """Return what stands in a cell: mean and spread at the winner, by dataset and method.
 
@@ -235,15 +231,13 @@ def confirmed(
         The metric.
     kmeans_init : str, default="k-means++"
         Initialisation of k-means.
-    winners_run : str or None, default=None
-        The run whose winners are read; None for the same.
 
     Returns
     -------
     pandas.DataFrame
         See `summarise`.
     """
-    rows = confirmed_rows(results, run, metric, kmeans_init=kmeans_init, winners_run=winners_run)
+    rows = confirmed_rows(results, run, metric, kmeans_init=kmeans_init)
     return summarise(rows, metric, ("dataset", "method"))
 
 

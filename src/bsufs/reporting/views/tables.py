@@ -167,11 +167,11 @@ def ablation_table(item: Item, results: Results, printed: Printed) -> Section:
     metric = item.options["metric"]
     paper_table = printed[item.printed[0]]
     paper = paper_table.set_index(_KEY)
-    here = _with_random(results, item, metric)
+    here = confirmed(results, item.run, metric)
     cells = [
-        _compared(results, run, metric, paper, here, dataset, method)
+        _compared(results, item.run, metric, paper, here, dataset, method)
         for dataset in DATASETS
-        for method, run in [*((case, item.run) for case in CASES), (RANDOM, item.options["random"])]
+        for method in (*CASES, *item.options["random"])
     ]
     notes = [
         "The paper prints no spread here, so differences are in standard deviations measured here.",
@@ -183,14 +183,6 @@ def ablation_table(item: Item, results: Results, printed: Printed) -> Section:
         *mark_notes(paper_table),
     ]
     return Section(item, cells_frame(cells), notes=notes)
-
-
-def _with_random(results: Results, item: Item, metric: str) -> pd.DataFrame:
-    cases = confirmed(results, item.run, metric)
-    chance = confirmed(results, item.options["random"], metric)
-    chance = chance[chance.index.get_level_values("method") == RANDOM]
-    parts = [part for part in (cases, chance) if not part.empty]
-    return pd.concat(parts) if parts else cases
 
 
 def _order_notes(here: pd.DataFrame, metric: str) -> list[str]:
@@ -281,13 +273,7 @@ def initialisation_table(item: Item, results: Results, printed: Printed) -> Sect
     for metric in ("acc", "nmi"):
         paper = printed[f"clustering-{metric}"].set_index(_KEY)
         for kmeans_init in item.options["kmeans_init"]:
-            here = confirmed(
-                results,
-                item.run,
-                metric,
-                kmeans_init=kmeans_init,
-                winners_run=item.options["winners"],
-            )
+            here = confirmed(results, item.run, metric, kmeans_init=kmeans_init)
             for method in item.options["methods"]:
                 for dataset in DATASETS:
                     cell = _compared(results, item.run, metric, paper, here, dataset, method)
@@ -320,10 +306,8 @@ def _initialisation_notes(cells: list[dict[str, Any]], metric: str, kmeans_init:
 def stopping_table(item: Item, results: Results, printed: Printed) -> Section:
     """Show what the number of iterations and the breaking of ties do to BSUFS."""
     scores = results.select("scores", run=item.run, kmeans_init=KMEANS_INIT)
-    labels = list(dict.fromkeys(scores["method"]))
-    chance = results.select(
-        "scores", run=item.options["random"], method=RANDOM, kmeans_init=KMEANS_INIT
-    )
+    scores = scores[scores["n_features"].isin(item.options["n_features"])]
+    labels = [label for label in dict.fromkeys(scores["method"]) if label != RANDOM]
     rows = list(
         scores[["dataset", "n_features"]].drop_duplicates().itertuples(index=False, name=None)
     )
@@ -331,11 +315,9 @@ def stopping_table(item: Item, results: Results, printed: Printed) -> Section:
     cells, notes = [], []
     by = ("dataset", "n_features", "method")
     for metric in ("acc", "nmi"):
-        both = pd.concat([frame for frame in (scores, chance) if len(frame)] or [scores])
-        here = summarise(both, metric, by)
+        here = summarise(scores, metric, by)
         for dataset, n_features in rows:
             for label in (*labels, RANDOM):
-                run = item.options["random"] if label == RANDOM else item.run
                 key = (dataset, n_features, label)
                 cells.append(
                     make_cell(
@@ -345,7 +327,7 @@ def stopping_table(item: Item, results: Results, printed: Printed) -> Section:
                         here=value(here, key, "mean"),
                         here_sd=value(here, key, "sd"),
                         n_features_here=n_features,
-                        reason=results.why_missing(run, dataset, label),
+                        reason=results.why_missing(item.run, dataset, label),
                     )
                 )
         notes += _stopping_notes(here, rows, labels, metric)
