@@ -23,7 +23,7 @@ from bsufs.experiments import (
     load_spec,
     run_specs,
 )
-from tests.experiments.conftest import small_spec, write_dataset
+from tests.experiments.small_data import small_spec, write_dataset
 
 pytestmark = pytest.mark.usefixtures("data")
 MISBEHAVING = "tests.experiments.misbehaving:Misbehaving"

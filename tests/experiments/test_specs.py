@@ -3,7 +3,7 @@ import pytest
 from bsufs.experiments import load_spec, paper_specs, with_needed
 from bsufs.experiments.recipes import find_recipe
 from bsufs.experiments.tasks import make_selector
-from tests.experiments.conftest import small_spec
+from tests.experiments.small_data import small_spec
 
 pytestmark = pytest.mark.usefixtures("data")
 
