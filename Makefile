@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format bench paper clean
 
 help:
 	@echo "make demo    set up, select 16 of 64 pixels of the digits, draw the result"
 	@echo "make test    set up and run every check: lint, types, contracts, docstrings, doctests, tests"
+	@echo "make paper   set up and reproduce the paper, resumable (hours; ARGS=--quick: minutes)"
 	@echo "make bench   set up and measure speed and memory against other libraries (minutes)"
 	@echo "make format  rewrite the sources in the house style"
 	@echo "make clean   remove the virtual environment and everything generated"
@@ -33,14 +34,18 @@ lint: $(VENV)/.installed-test
 # Small matrices gain nothing from threads, and on a busy machine they wait for each other.
 test: export OPENBLAS_NUM_THREADS = 1
 test: lint
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --cov --cov-report=term
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
+
+# Needs the datasets: in the folder BSUFS_DATA, or downloaded. ARGS goes to the command.
+paper: $(VENV)/.installed-experiments
+	$(BIN)/bsufs paper --out paper-output $(ARGS)
 
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) demo-output paper-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md"]
+PAGES = ["README.md", "docs/experiments.md"]
 
 
 def python_blocks():
@@ -24,10 +24,24 @@ def test_code_blocks_run(block, capsys):
 
 
 def test_links_lead_somewhere():
-    for page in [*PAGES, "CONTRIBUTING.md", "docs/benchmarks.md", "docs/methods.md"]:
+    pages = ["CONTRIBUTING.md", "docs/benchmarks.md", "docs/methods.md"]
+    for page in [*PAGES, *pages, "docs/reproduction/README.md"]:
         path = ROOT / page
         for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
             assert target.startswith("http") or (path.parent / target).exists(), (page, target)
+
+
+def test_the_spec_in_the_documentation_is_one():
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    from bsufs.experiments import load_spec
+
+    (block,) = re.findall(
+        r"```yaml\n(.*?)```", (ROOT / "docs/experiments.md").read_text(), flags=re.DOTALL
+    )
+    spec = load_spec(yaml.safe_load(block))
+    sizes = {method.label: len(method.settings) for method in spec.methods}
+    assert sizes["Random"] == sizes["BSUFS"] == 6
+    assert load_spec(yaml.safe_load(block), quick=True).datasets == ("LUNG",)
 
 
 def test_the_citation_has_the_version_of_the_package():

@@ -102,14 +102,13 @@ def _registered(name: str) -> str:
 
 
 def _known(info: Any, data_home: Path | None) -> dict[str, Any]:
-    from bsufs.datasets import find_dataset
-    from bsufs.datasets._files import data_folders
+    from bsufs.datasets import data_folders, find_dataset
 
     path = find_dataset(info.name, data_home)
     folder = data_folders(data_home)[0]
     if path is not None:
         state = "present"
-    elif info.file.sha256 is not None:
+    elif info.file.sha256 is not None and info.file.url is not None:
         state = "can be downloaded"
     else:
         state = f"put {info.file.name} into {folder} by hand"
@@ -122,7 +121,7 @@ def _known(info: Any, data_home: Path | None) -> dict[str, Any]:
         "licence": info.file.licence or "none stated",
         "licence_note": info.file.licence_note,
         "location": str(path or folder / info.file.name),
-        "source": info.file.url,
+        "source": info.file.url or "a file of your own",
         "sha256": info.file.sha256 or "not known",
         "description": info.description,
         "citation": info.citation,
