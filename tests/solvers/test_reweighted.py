@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
 from scipy import linalg, sparse
-from scipy.sparse.linalg import ArpackNoConvergence
 
 from bsufs.scatter import make_scatter
-from bsufs.solvers import reweighted
 from bsufs.solvers.reweighted import (
     DenseForm,
     FactoredForm,
@@ -51,26 +49,6 @@ def test_the_lowest_eigenvectors_are_those_of_a_full_decomposition(name):
     np.testing.assert_allclose(W.T @ W, np.eye(4), atol=1e-12)
     np.testing.assert_allclose(W @ W.T, E[:, :4] @ E[:, :4].T, atol=1e-10)
     np.testing.assert_allclose(form.product(W), M @ W, atol=1e-9)
-
-
-def test_where_lanczos_does_not_converge_a_full_decomposition_does(monkeypatch):
-    # Thirty eigenvalues within 1e-7 of each other: no restart separates them.
-    spectrum = 1.0 + np.r_[1e-9 * np.arange(30), np.linspace(1e-7, 1.0, 270)]
-    Q = linalg.qr(np.random.default_rng(3).standard_normal((300, 300)))[0]
-    form = DenseForm(Q * spectrum @ Q.T)
-    monkeypatch.setattr(reweighted, "_MAX_RESTARTS", 1)
-    values, W = lowest_eigenvectors(form, np.zeros(300), 5)
-    np.testing.assert_allclose(values, spectrum[:5], atol=1e-12)
-    np.testing.assert_allclose(W.T @ W, np.eye(5), atol=1e-10)
-    monkeypatch.setattr(reweighted, "_MODERATE", 100)
-    monkeypatch.setattr(reweighted, "eigsh", _never_converges)
-    with pytest.raises(ArpackNoConvergence):
-        lowest_eigenvectors(form, np.zeros(300), 5)
-
-
-def _never_converges(operator, **options):
-    assert options["maxiter"] is None
-    raise ArpackNoConvergence("no convergence", np.empty(0), np.empty((300, 0)))
 
 
 @pytest.mark.parametrize("name", FORMS)

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
-from scipy.sparse.linalg import LinearOperator, eigsh
 
+from bsufs._linalg import largest_eigenpairs
 from bsufs._typing import Array
 from bsufs.scatter import DenseScatter, FactoredScatter, Scatter
 from bsufs.solvers.reweighted import DenseForm, row_weights
@@ -186,21 +186,19 @@ class _FactoredStep(_Step):
         d = shrink.size
         eta = self._eta
 
-        def product(v: Array) -> Array:
-            v = np.ravel(v)
-            images = Y.T @ (Y @ np.column_stack([v, shrink * v]))
-            from_v, from_scaled = images[:, 0], images[:, 1]
-            image: Array = 0.5 * (shrink * (from_v + eta * from_scaled - eta * v) + from_scaled)
-            return image
+        def product(V: Array) -> Array:
+            columns = V.reshape(d, -1)
+            scaled = shrink[:, None] * columns
+            images = Y.T @ (Y @ np.hstack([columns, scaled]))
+            from_v, from_scaled = np.hsplit(images, 2)
+            image = shrink[:, None] * (from_v + eta * from_scaled - eta * columns) + from_scaled
+            return 0.5 * image.reshape(V.shape)
 
         bound = float(shrink.max()) * (1.0 + 0.5 * eta * float(shrink.max())) * _norm_squared(Y)
         count = _count_positive(Y, shrink, eta, _NEGLIGIBLE * bound, self._rank)
         if count == 0:
             return np.zeros(0), np.zeros((d, 0))
-        operator = LinearOperator((d, d), matvec=product, dtype=np.float64)
-        values, vectors = eigsh(
-            operator, k=count, which="LA", v0=self._start, ncv=min(d, 2 * count + 20)
-        )
+        values, vectors = largest_eigenpairs(product, d, count, self._start)
         positive = values > 0
         return values[positive], vectors[:, positive]
 

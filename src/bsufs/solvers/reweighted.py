@@ -20,9 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from bsufs._linalg import some_eigenpairs
+from bsufs._linalg import largest_eigenpairs, some_eigenpairs
 from bsufs._typing import Array
 from bsufs.scatter import DenseScatter, FactoredScatter, Scatter, SparseScatter
 
@@ -31,10 +30,6 @@ from bsufs.scatter import DenseScatter, FactoredScatter, Scatter, SparseScatter
 EPS = float(np.finfo(np.float64).eps)
 # Up to this size the inverse itself and its eigenvectors cost less than Lanczos with its factor.
 _SMALL = 200
-# Up to this size a full decomposition is the way out where Lanczos does not converge, after so many
-# restarts.
-_MODERATE = 4096
-_MAX_RESTARTS = 40
 # Columns of the identity taken at a time where a sparse factor is multiplied with its transpose.
 _BLOCK = 256
 
@@ -328,40 +323,17 @@ def lowest_eigenvectors(
     if not 1 <= m <= d:
         raise ValueError(f"m must be from 1 to n_features = {d}, got {m}.")
     shift, solve = _shifted_inverse(form, diagonal, shift)
-    found = None
-    if d > _SMALL and m <= d // 4:
-        found = _lanczos(solve, d, m, start)
-    if found is None:
+    if d <= _SMALL or m > d // 4:
         inverse = solve(np.eye(d))
-        found = some_eigenpairs(0.5 * (inverse + inverse.T), d - m, d - 1)
-    values, vectors = found
+        values, vectors = some_eigenpairs(0.5 * (inverse + inverse.T), d - m, d - 1)
+    else:
+        first = np.random.default_rng(0).standard_normal(d)
+        if start is not None:
+            # Some of everything, in case the eigenvectors have moved out of the old span.
+            first = start.sum(axis=1) + 1e-3 / np.sqrt(d) * first
+        values, vectors = largest_eigenpairs(solve, d, m, first)
     ascending = np.argsort(-values, kind="stable")
     return shift + 1.0 / values[ascending], vectors[:, ascending]
-
-
-def _lanczos(solve: Solve, d: int, m: int, start: Array | None) -> tuple[Array, Array] | None:
-    """Return the m largest eigenpairs of the inverse; None where all pairs at once are cheaper."""
-    first = np.random.default_rng(0).standard_normal(d)
-    if start is not None:
-        # Some of everything, in case the eigenvectors have moved out of the old span.
-        first = start.sum(axis=1) + 1e-3 / np.sqrt(d) * first
-    operator = LinearOperator((d, d), matvec=solve, dtype=np.float64)
-    # Weights over many orders of magnitude can leave no gap to converge by. That many restarts
-    # cost more than a full decomposition, as long as its matrix is of moderate size.
-    dense_is_an_option = d <= _MODERATE
-    try:
-        return eigsh(  # type: ignore[no-any-return]  # SciPy is not typed
-            operator,
-            k=m,
-            which="LA",
-            v0=first,
-            ncv=min(d, 2 * m + 20),
-            maxiter=_MAX_RESTARTS if dense_is_an_option else None,
-        )
-    except ArpackNoConvergence:
-        if dense_is_an_option:
-            return None
-        raise
 
 
 def _shifted_inverse(

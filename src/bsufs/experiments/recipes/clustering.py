@@ -78,6 +78,14 @@ class JudgedSets:
         return self._scores.get((dataset, canonical_json(judging)), {})
 
 
+def _with_room(parameters: dict[str, Any], n_features: int) -> dict[str, Any]:
+    """Return parameters with at most as many components as there will be features."""
+    n_components = parameters.get("n_components")
+    if isinstance(n_components, int) and n_components > n_features:
+        return parameters | {"n_components": n_features}
+    return parameters
+
+
 class _Clustering(Recipe):
     """What the two recipes share: rankings, distinct sets, and their scores."""
 
@@ -101,7 +109,7 @@ class _Clustering(Recipe):
                     "rank",
                     dataset=dataset,
                     selector=method.selector,
-                    parameters=parameters,
+                    parameters=_with_room(parameters, count) if method.per_count else parameters,
                     n_features=count,
                 )
                 for count in asked
