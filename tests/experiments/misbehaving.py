@@ -18,13 +18,13 @@ class Misbehaving:
         self.once = once
 
     def fit(self, X):
-        if self.once is not None:
+        if self.once is not None and self.how != "fork_and_hang":
             if Path(self.once).exists():
                 self.how = "well"
             Path(self.once).touch()
-        getattr(self, f"_{self.how}")()
         self.ranking_ = np.arange(1, X.shape[1] + 1)
         self.scores_ = -self.ranking_.astype(float)
+        getattr(self, f"_{self.how}")()
         return self
 
     def _well(self):
@@ -36,6 +36,27 @@ class Misbehaving:
     def _exit(self):
         print("the last words", file=sys.stderr, flush=True)
         os._exit(3)
+
+    def _real_time(self):
+        os.kill(os.getpid(), 40)
+
+    def _orphan(self):
+        """Die while a child holds the pipe open."""
+        if os.fork() == 0:
+            time.sleep(3600)
+        os._exit(4)
+
+    def _fork_and_hang(self):
+        child = os.fork()
+        if child:
+            Path(self.once).write_text(str(child))
+        time.sleep(3600)
+
+    def _objects(self):
+        self.scores_ = np.array([{}] * len(self.ranking_))
+
+    def _matrix(self):
+        self.ranking_ = self.ranking_[:, None]
 
     def _hang(self):
         time.sleep(3600)

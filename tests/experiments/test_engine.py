@@ -23,6 +23,7 @@ from bsufs.experiments import (
     load_spec,
     run_specs,
 )
+from bsufs.experiments import tasks as tasks_module
 from tests.experiments.small_data import small_spec, write_dataset
 
 pytestmark = pytest.mark.usefixtures("data")
@@ -59,6 +60,16 @@ def run(folder, spec=None, executor=None, **options):
     executor = executor or InThisProcess()
     run_specs(specs, store, executor, **options)
     return collect(specs, store), executor
+
+
+def work(tasks):
+    """Return what tasks do: the sets that they judge, however batched, or themselves."""
+    done = set()
+    for task in tasks:
+        arguments = task.arguments
+        for features in arguments.pop("sets", [None]):
+            done.add((task.kind, json.dumps(arguments, sort_keys=True), str(features)))
+    return done
 
 
 def same(one, other):
@@ -125,6 +136,53 @@ class TestTuned:
             for name in set(part.frame["set"])
         ]
         assert len(judged) == len(set(judged))
+
+    def test_runs_of_one_round_share_what_they_judge(self, tmp_path):
+        specs = [load_spec(small_spec()), load_spec(small_spec(name="again"))]
+        store, executor = ResultStore(tmp_path), InThisProcess()
+        run_specs(specs, store, executor)
+        judged = [
+            (task.arguments["seed"], tuple(features))
+            for task in executor.done
+            if task.kind == "cluster"
+            for features in task.arguments["sets"]
+        ]
+        assert len(judged) == len(set(judged))
+        results = collect(specs, store)
+        assert set(results["winners"].run) == {"trial", "again"}
+
+    def test_a_set_that_cannot_be_judged_costs_no_other_set(self, tmp_path, monkeypatch):
+        expected, _ = run(tmp_path / "whole")
+        judge = tasks_module.judge
+
+        def picky(X, *arguments, **options):
+            if X.shape[1] == 12:
+                raise FloatingPointError("all features")
+            return judge(X, *arguments, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(tasks_module, "judge", picky)
+            results, _ = run(tmp_path / "out")
+        pd.testing.assert_frame_equal(
+            results["winners"].reset_index(drop=True),
+            expected["winners"]
+            .query("not (dataset == 'small' and method == 'ALLfea')")
+            .reset_index(drop=True),
+        )
+        failed = results["tasks"].query("status == 'failed'")
+        assert set(failed.kind) == {"cluster"}
+        assert failed.reason.str.contains("all features").all()
+        results, _ = run(tmp_path / "out", retry=FAILURES)
+        same(expected, results)
+
+    def test_other_data_bring_other_scores(self, tmp_path, data):
+        run(tmp_path / "out")
+        write_dataset(data, "small", seed=99)
+        tasks_module._loaded.cache_clear()
+        results, executor = run(tmp_path / "out")
+        assert {task.arguments["dataset"] for task in executor.done} == {"small"}
+        expected, _ = run(tmp_path / "fresh")
+        same(expected, results)
 
     def test_other_initialisations_judge_the_winners_only(self, tmp_path):
         results, _ = run(tmp_path / "out", small_spec(initialisations=["random"]))
@@ -213,11 +271,30 @@ def test_winners_of_one_run_are_the_settings_of_another(tmp_path):
         run_specs(specs[1:], store, InThisProcess())
 
 
-def test_a_run_without_winners_cannot_lend_them(tmp_path):
+@pytest.mark.parametrize("recipe", ["fixed", "tuned"])
+def test_settings_that_labels_chose_do_not_get_among_those_they_did_not(tmp_path, recipe):
     specs = [
-        load_spec(small_spec(recipe="fixed")),
-        load_spec(small_spec(name="after", winners_of="trial")),
+        load_spec(small_spec()),
+        load_spec(small_spec(name="after", recipe=recipe, winners_of="trial")),
     ]
+    with pytest.raises(ValueError, match="'after' must not have winners_of"):
+        run_specs(specs, ResultStore(tmp_path), InThisProcess())
+
+
+def test_two_runs_of_one_name_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="two specs have the name 'trial'"):
+        run_specs([load_spec(small_spec())] * 2, ResultStore(tmp_path), InThisProcess())
+
+
+def test_options_that_a_recipe_needs_are_named(tmp_path):
+    with pytest.raises(ValueError, match="must have task, frame: its recipe 'single'"):
+        run(tmp_path, small_spec(recipe="single"))
+
+
+def test_a_run_without_winners_cannot_lend_them(tmp_path):
+    options = {"task": "correlate", "frame": "correlations", "n_features": 2}
+    after = small_spec(name="after", recipe="single", winners_of="trial", options=options)
+    specs = [load_spec(small_spec(recipe="fixed")), load_spec(after)]
     with pytest.raises(ValueError, match="recipe 'fixed' has no winners"):
         run_specs(specs, ResultStore(tmp_path), InThisProcess())
 
@@ -235,15 +312,15 @@ def test_nothing_that_was_done_is_done_again(tmp_path):
 
 def test_a_run_that_is_stopped_anywhere_comes_to_the_same_results(tmp_path):
     expected, whole = run(tmp_path / "whole")
-    names = [task.key for task in whole.done]
-    for stop_after in range(1, len(names), 7):
+    for stop_after in range(1, len(whole.done), 7):
         folder = tmp_path / f"stopped-{stop_after}"
+        first = InThisProcess(stop_after)
         with pytest.raises(KeyboardInterrupt):
-            run(folder, executor=InThisProcess(stop_after))
+            run(folder, executor=first)
         results, rest = run(folder)
         same(expected, results)
-        sets = [s for task in rest.done if task.kind == "cluster" for s in task.arguments["sets"]]
-        assert len(rest.done) <= len(names) - stop_after + len(sets)
+        assert not work(first.done) & work(rest.done)
+        assert work(first.done) | work(rest.done) == work(whole.done)
 
 
 def test_failures_are_kept_and_tried_again_only_when_asked(tmp_path):
@@ -291,6 +368,19 @@ def test_a_crashing_and_a_hanging_task_do_not_take_down_the_run(tmp_path):
     assert set(tasks.loc["hang"].status) == {"timeout"}
     expected, _ = run(tmp_path / "without", executor=InThisProcess())
     pd.testing.assert_frame_equal(expected["winners"], results["winners"])
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("moment", ["begin", "end"])
+def test_an_error_of_the_observer_ends_the_run_and_loses_nothing(tmp_path, n_jobs, moment):
+    def observer(n, task, outcome):
+        if task.kind == "rank" and (outcome is not None) == (moment == "end"):
+            raise KeyboardInterrupt
+
+    with LocalExecutor(n_jobs) as executor, pytest.raises(KeyboardInterrupt):
+        run(tmp_path, executor=executor, observer=observer)
+    done = {part.task.kind for part in ResultStore(tmp_path).parts() if part.status == "done"}
+    assert done == ({"dataset", "rank"} if moment == "end" else {"dataset"})
 
 
 @pytest.mark.parametrize("n_jobs", [0, -2])

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from bsufs.experiments import Status, Task
+from bsufs.experiments import Status, Task, isolation
 from bsufs.experiments.isolation import IsolatedWorker
 
 pytestmark = pytest.mark.usefixtures("data")
 
 
-def task(how):
+def task(how, once=None):
     return Task.of(
         "rank",
         dataset="small",
         selector="tests.experiments.misbehaving:Misbehaving",
-        parameters={"how": how},
+        parameters={"how": how, "once": once},
         n_features=2,
     )
 
@@ -42,12 +42,14 @@ def test_a_task_is_done_and_its_warnings_are_kept(worker):
         ("fail", Status.FAILED, "ZeroDivisionError: by design"),
         ("crash", Status.FAILED, "the worker process died (signal SIGSEGV)"),
         ("exit", Status.FAILED, "the worker process died (exit status 3): the last words"),
+        ("real_time", Status.FAILED, "the worker process died (signal 40)"),
+        ("orphan", Status.FAILED, "the worker process died (exit status 4)"),
     ],
 )
 def test_a_failure_has_its_reason_and_the_next_task_is_done(worker, how, status, reason):
     outcome = worker.run(task(how))
     assert (outcome.status, outcome.columns) == (status, {})
-    assert outcome.reason.startswith(reason)
+    assert outcome.reason == reason
     assert worker.run(task("well")).status is Status.DONE
 
 
@@ -59,6 +61,37 @@ def test_a_hanging_task_is_given_up(worker):
     assert "not done after 0.5 s" in outcome.reason
     assert time.monotonic() - start < 30
     assert worker.run(task("well")).status is Status.DONE
+
+
+def test_what_a_task_started_ends_with_it(worker, tmp_path):
+    worker.run(task("well"))
+    started = tmp_path / "pid"
+    outcome = worker.run(task("fork_and_hang", str(started)), timeout=3)
+    assert outcome.status is Status.TIMEOUT
+    deadline = time.monotonic() + 20
+    while _alive(int(started.read_text())) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _alive(int(started.read_text()))
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [("objects", "must be numbers, truth values or strings"), ("matrix", "one place for each")],
+)
+def test_a_result_that_cannot_be_stored_is_a_failure(worker, how, reason):
+    outcome = worker.run(task(how))
+    assert outcome.status is Status.FAILED
+    assert reason in outcome.reason
+
+
+def test_a_process_that_cannot_be_started_is_a_failure(monkeypatch):
+    def refuse(*arguments, **options):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(isolation.subprocess, "Popen", refuse)
+    outcome = IsolatedWorker().run(task("well"))
+    assert outcome.status is Status.FAILED
+    assert "Cannot allocate memory" in outcome.reason
 
 
 def test_what_a_task_prints_does_not_get_into_the_result(worker):

@@ -41,10 +41,10 @@ def test_the_total_grows_from_round_to_round():
     with ProgressBar(Console(file=stream, force_terminal=True, width=100)) as bar:
         bar(1, TASKS[0], None)
         bar(1, TASKS[0], Outcome(Status.DONE))
-        bar(2, TASKS[1], None)
-        bar(2, TASKS[1], Outcome(Status.DONE))
-        bar(2, TASKS[2], None)
-        bar(2, TASKS[2], Outcome(Status.DONE))
+        bar(3, TASKS[1], None)
+        bar(3, TASKS[1], Outcome(Status.DONE))
+        bar(3, TASKS[2], None)
+        bar(3, TASKS[2], Outcome(Status.DONE))
     assert "3/3" in stream.getvalue()
     assert bar.summary() == ""
 

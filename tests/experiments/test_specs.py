@@ -57,6 +57,20 @@ def test_quick_goes_over_the_rest_and_thins_the_grids():
         ({"methods": [{"label": "A", "grid": [0.5]}]}, "must be a list of fields"),
         ({"protocol": {"kmeans_init": "best"}}, "kmeans_init must be one of"),
         ({"initialisations": ["best"]}, "initialisations of .* got 'best'"),
+        ({"initialisations": ["k-means++"]}, "the others than kmeans_init, got 'k-means"),
+        ({"datasets": "small"}, "datasets of the spec must be a list, got 'small'"),
+        ({"datasets": ["small", "small"]}, "datasets of the spec must differ, got 'small' twice"),
+        ({"timeout": "10m"}, "timeout of the spec must be a positive number .* got '10m'"),
+        ({"timeout": 0}, "timeout of the spec must be a positive number"),
+        ({"quick": 5}, "quick of the spec must have fields, got 5"),
+        ({"quick": {"colour": 1}}, "quick of the spec has no field colour"),
+        ({"options": 3}, "options of the spec must have fields, got 3"),
+        ({"protocol": {"feature_counts": 10}}, "feature_counts must be a list"),
+        ({"methods": [{"label": "A", "grid": [{"p": []}]}]}, "p in a grid .* must be a list"),
+        (
+            {"methods": [{"label": "A", "parameters": {"p": float("inf")}}]},
+            "p of .* must be finite",
+        ),
     ],
 )
 def test_a_bad_spec_is_explained(changes, message):
@@ -76,6 +90,11 @@ def test_files_are_read_and_bad_ones_named(tmp_path):
         load_spec(path)
     with pytest.raises(FileNotFoundError, match="there is no spec"):
         load_spec(tmp_path / "none.yaml")
+
+
+def test_a_quick_version_of_no_settings_is_refused():
+    with pytest.raises(ValueError, match="max_settings in quick of the spec must be a positive"):
+        load_spec(small_spec(quick={"max_settings": 0}), quick=True)
 
 
 @pytest.mark.parametrize("quick", [False, True])
@@ -105,9 +124,10 @@ def test_random_has_the_same_budget_as_the_tuned_method_in_every_comparison():
     for name, tuned in (("clustering", "BSUFS"), ("ablation", "Case IV")):
         sizes = {method.label: len(method.settings) for method in specs[name].methods}
         assert sizes["Random"] == sizes[tuned] == 270
-    assert len(specs["clustering"].methods) == 12
-    printed = next(m for m in specs["clustering"].methods if m.label == "BSUFS (paper's grid)")
-    assert len(printed.settings) == 7 * 7 * 3 * 3
+        sizes = {method.label: len(method.settings) for method in specs["clustering"].methods}
+    assert sizes["Random (as the paper's grid)"] == sizes["BSUFS (paper's grid)"] == 7 * 7 * 3 * 3
+    sizes = {method.label: len(method.settings) for method in specs["ablation"].methods}
+    assert sizes["Random (as Cases II, III)"] == sizes["Case II"] == sizes["Case III"] == 30
 
 
 def test_a_run_brings_those_it_needs_before_it():

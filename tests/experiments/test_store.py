@@ -74,8 +74,12 @@ def test_an_unreadable_part_is_set_aside_and_not_counted(tmp_path, content):
         pq.write_table(pq.read_table(path).replace_schema_metadata({}), path)
     else:
         path.write_bytes(content)
-    assert ResultStore(tmp_path).get(TASK) is None
-    assert path.with_suffix(".unreadable").exists()
+    store = ResultStore(tmp_path)
+    assert store.get(TASK) is None
+    assert path.exists()  # reading alone changes nothing
+    with store.locked():
+        assert not path.exists()
+        assert len(list(path.parent.glob("*.unreadable"))) == 1
 
 
 def test_what_a_killed_run_left_half_written_is_cleared_away(tmp_path):
@@ -85,6 +89,43 @@ def test_what_a_killed_run_left_half_written_is_cleared_away(tmp_path):
     assert ResultStore(tmp_path).get(TASK) is None
     with store.locked():
         assert not stale.exists()
+
+
+def test_a_part_that_cannot_be_opened_is_not_taken_for_a_bad_one(tmp_path, monkeypatch):
+    ResultStore(tmp_path).write(TASK, outcome())
+
+    def denied(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(store_module.Path, "read_bytes", denied)
+    with pytest.raises(PermissionError):
+        ResultStore(tmp_path)
+
+
+def test_parts_of_another_release_or_dataset_do_not_count(tmp_path, monkeypatch):
+    ResultStore(tmp_path).write(TASK, outcome())
+    monkeypatch.setattr("bsufs.__version__", "99")
+    assert ResultStore(tmp_path).parts() == []
+    monkeypatch.undo()
+    assert len(ResultStore(tmp_path).parts()) == 1
+    path = tmp_path / "parts" / f"{TASK.key}.parquet"
+    path.rename(path.with_stem("0" * 32))
+    assert ResultStore(tmp_path).parts() == []
+
+
+def test_what_is_done_stays(tmp_path):
+    store = ResultStore(tmp_path)
+    store.write(TASK, outcome())
+    store.write(TASK, Outcome(Status.INTERRUPTED, "late"))
+    assert store.get(TASK).status is Status.DONE
+
+
+def test_what_another_run_did_before_the_lock_is_seen(tmp_path):
+    early, other = ResultStore(tmp_path), ResultStore(tmp_path)
+    other.write(TASK, outcome())
+    assert early.get(TASK) is None
+    with early.locked():
+        assert early.get(TASK).status is Status.DONE
 
 
 def test_two_runs_cannot_write_to_one_folder(tmp_path):

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 import bsufs
 from bsufs.datasets import load_dataset
-from bsufs.experiments.tasks import SkippedTask, Task, canonical_json, make_selector, set_id
+from bsufs.experiments.tasks import (
+    SkippedTask,
+    Task,
+    _loaded,
+    canonical_json,
+    make_selector,
+    set_id,
+)
 from bsufs.selectors import BSUFS, MaxVariance
 
 
@@ -57,8 +64,15 @@ class TestKeys:
         ]
         described = data / "small.dataset.json"
         stored = json.loads(described.read_text())
+        stored["datasets"]["small"]["divisor"] = 2.0
+        described.write_text(json.dumps(stored))
+        keys.append(rank().key)
         stored["file"]["sha256"] = "1" * 64
         described.write_text(json.dumps(stored))
+        keys.append(rank().key)
+        del stored["file"]["sha256"]
+        described.write_text(json.dumps(stored))
+        np.savez(data / "small.npz", X=np.eye(3), y=np.arange(3))
         keys.append(rank().key)
         monkeypatch.setattr(bsufs, "__version__", "99")
         keys.append(rank().key)
@@ -83,8 +97,8 @@ def test_json_is_canonical_and_refuses_what_it_cannot_hold():
 
 def test_selectors_are_found_by_name_and_by_path():
     assert isinstance(make_selector("MaxVariance", 3, {}), MaxVariance)
-    outside = make_selector("sklearn.feature_selection:SelectKBest", 3, {})
-    assert type(outside).__name__ == "SelectKBest"
+    outside = make_selector("tests.experiments.misbehaving:Misbehaving", 3, {"how": "hang"})
+    assert (type(outside).__name__, outside.how) == ("Misbehaving", "hang")
     with pytest.raises(ValueError, match=r"selector must be one of BSUFS, .* got 'Best'"):
         make_selector("Best", 3, {})
 
@@ -99,6 +113,15 @@ class TestWork:
         (data / "other.npz").unlink()
         with pytest.raises(SkippedTask, match="bsufs datasets show other"):
             Task.of("dataset", dataset="other").perform()
+
+    def test_a_damaged_file_is_skipped_too_since_it_can_be_replaced(self, data):
+        (data / "other.npz").write_bytes(b"broken")
+        with pytest.raises(SkippedTask, match="is not the registered file"):
+            Task.of("dataset", dataset="other").perform()
+
+    def test_no_task_can_write_into_the_data_of_the_next(self):
+        with pytest.raises(ValueError, match="read-only"):
+            _loaded("small", None).data[0, 0] = 1.0
 
     def test_ranking_is_that_of_the_selector(self):
         X = load_dataset("small").data

@@ -1,6 +1,6 @@
 """The datasets of the paper, fetched with a checksum, and generators that need no file."""
 
-from bsufs.datasets._files import data_folders, find_dataset
+from bsufs.datasets._files import data_folders, dataset_checksum, find_dataset
 from bsufs.datasets._loaders import load_dataset
 from bsufs.datasets._registry import DatasetInfo, SourceFile, dataset_info, list_datasets
 from bsufs.datasets._synthetic import (
@@ -16,6 +16,7 @@ __all__ = [
     "add_gaussian_noise",
     "add_salt_and_pepper",
     "data_folders",
+    "dataset_checksum",
     "dataset_info",
     "find_dataset",
     "list_datasets",

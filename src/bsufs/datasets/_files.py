@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import warnings
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,35 @@ def find_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -> 
     >>> at_hand = [info.name for info in list_datasets() if find_dataset(info.name)]
     """
     return _find(dataset_info(name).file, data_folders(data_home))
+
+
+def dataset_checksum(name: str) -> str | None:
+    """Return the checksum of the file of a dataset, without loading it.
+
+    Parameters
+    ----------
+    name : str
+        A registered name.
+
+    Returns
+    -------
+    str or None
+        As registered; where it is not, that of the file at hand; None where there is none.
+
+    Examples
+    --------
+    >>> from bsufs.datasets import dataset_checksum
+    >>> dataset_checksum("COIL20")[:8]
+    '4595ebdd'
+    """
+    registered = dataset_info(name).file.sha256
+    path = find_dataset(name) if registered is None else None
+    return registered if path is None else _cached_sha256(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _cached_sha256(path: Path, changed: int) -> str:
+    return _sha256(path)
 
 
 def data_folders(data_home: str | os.PathLike[str] | None = None) -> list[Path]:

@@ -9,11 +9,13 @@ import pandas as pd
 from bsufs.experiments.executors import Executor
 from bsufs.experiments.recipes import Frames, Recipe, find_recipe
 from bsufs.experiments.recipes._base import stacked
+from bsufs.experiments.recipes._judging import Judging
 from bsufs.experiments.specs import Spec
 from bsufs.experiments.store import Outcome, ResultStore, Status
 from bsufs.experiments.tasks import Task
 
-# Told of every task: how many there are in this round, the task, and its outcome when it ended.
+# Told of every task: how many are known by now, ended or not, the task, and its outcome when it
+# ended.
 Observer = Callable[[int, Task, Outcome | None], None]
 
 # These are tried again by every run: nothing is known of the one, and the other may have changed.
@@ -46,16 +48,16 @@ def run_specs(
     """
     again = _ALWAYS_AGAIN | frozenset(retry)
     tried: set[str] = set()
+
+    def watch(task: Task, outcome: Outcome | None) -> None:
+        if outcome is not None:
+            store.write(task, outcome)
+        if observer is not None:
+            observer(len(tried), task, outcome)
+
     with store.locked():
         while pending := _pending(specs, store, again, tried):
             tried |= {task.key for task in pending}
-
-            def watch(task: Task, outcome: Outcome | None, n: int = len(pending)) -> None:
-                if outcome is not None:
-                    store.write(task, outcome)
-                if observer is not None:
-                    observer(n, task, outcome)
-
             executor.run(list(pending.items()), watch)
 
 
@@ -63,19 +65,24 @@ def _pending(
     specs: Sequence[Spec], store: ResultStore, again: Collection[Status], tried: set[str]
 ) -> dict[Task, float | None]:
     """Return the tasks that can be done now, with the longest timeout of those who want them."""
-    pending: dict[Task, float | None] = {}
-    for spec, recipe in zip(specs, recipes(specs, store), strict=True):
+    named: dict[Task, float | None] = {}
+    judging = Judging(store)
+    for recipe in recipes(specs, store, judging):
+        timeout = recipe.spec.timeout
         for task in recipe.tasks():
-            part = store.get(task)
-            if task.key in tried or (part is not None and part.status not in again):
-                continue
-            known = pending.get(task, spec.timeout)
-            longest = None if None in (known, spec.timeout) else max(known or 0, spec.timeout or 0)
-            pending[task] = longest
-    return pending
+            known = named.get(task, timeout)
+            named[task] = None if known is None or timeout is None else max(known, timeout)
+    named |= judging.tasks()
+    return {
+        task: timeout
+        for task, timeout in named.items()
+        if task.key not in tried and ((part := store.get(task)) is None or part.status in again)
+    }
 
 
-def recipes(specs: Sequence[Spec], store: ResultStore) -> list[Recipe]:
+def recipes(
+    specs: Sequence[Spec], store: ResultStore, judging: Judging | None = None
+) -> list[Recipe]:
     """Return the recipes of some specs over what is stored.
 
     Parameters
@@ -84,20 +91,25 @@ def recipes(specs: Sequence[Spec], store: ResultStore) -> list[Recipe]:
         The runs; those that others need come first.
     store : ResultStore
         What is done.
+    judging : Judging, optional
+        Where they ask for scores; by default a new one.
 
     Returns
     -------
     list of Recipe
         In the same order.
     """
+    judging = judging or Judging(store)
     made: dict[str, Recipe] = {}
     for spec in specs:
+        if spec.name in made:
+            raise ValueError(f"two specs have the name {spec.name!r}. Rename one.")
         if spec.winners_of is not None and spec.winners_of not in made:
             raise ValueError(
                 f"the run {spec.name!r} uses the winners of {spec.winners_of!r}, which must be run "
                 "with it. Give that spec too, before it."
             )
-        made[spec.name] = find_recipe(spec.recipe)(spec, store, made)
+        made[spec.name] = find_recipe(spec.recipe)(spec, store, made, judging)
     return list(made.values())
 
 
@@ -118,6 +130,7 @@ def collect(specs: Sequence[Spec], store: ResultStore) -> Frames:
     """
     gathered: dict[str, list[pd.DataFrame]] = {}
     for recipe in recipes(specs, store):
+        recipe.tasks()  # asks for scores, so that those that cannot be had are told of
         frames = recipe.frames() | {"tasks": _ended(recipe), "datasets": _sizes(recipe)}
         for name, frame in frames.items():
             if len(frame):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
@@ -11,6 +12,7 @@ from typing import Any, Protocol
 
 from joblib import Parallel, cpu_count, delayed
 
+import bsufs
 from bsufs.experiments.isolation import IsolatedWorker
 from bsufs.experiments.store import Outcome, Status
 from bsufs.experiments.tasks import Task
@@ -78,12 +80,14 @@ class LocalExecutor:
             if stopping.is_set():
                 return
             worker = idle.get()
-            watch(task, None)
             try:
-                watch(task, worker.run(task, timeout))
-            except KeyboardInterrupt:  # in the main thread, where a single job runs
-                watch(task, Outcome(Status.INTERRUPTED, "the run was stopped"))
-                raise
+                watch(task, None)
+                try:
+                    outcome = worker.run(task, timeout)
+                except KeyboardInterrupt:  # in the main thread, where a single job runs
+                    watch(task, Outcome(Status.INTERRUPTED, "the run was stopped"))
+                    raise
+                watch(task, outcome)
             finally:
                 idle.put(worker)
 
@@ -146,26 +150,40 @@ class DaskExecutor:
             Told of every task.
         """
         with self._connected() as client:
-            futures = {}
-            for task, timeout in tasks:
+            # Other runs may use the same cluster: what is closed at the end is this one's alone.
+            token = secrets.token_hex(8)
+            waiting: dict[Any, tuple[Task, float | None]] = {}
+
+            def submit(task: Task, timeout: float | None) -> Any:
+                key = f"bsufs-{token}-{task.key}"
                 future = client.submit(
-                    _run_on_worker, task, timeout, self._data_home, key=f"bsufs-{task.key}"
+                    _run_on_worker, task, timeout, self._data_home, token, key=key, pure=False
                 )
-                futures[future] = task
+                waiting[future] = task, timeout
+                return future
+
+            ended = self._distributed.as_completed(with_results=True, raise_errors=False)
+            for task, timeout in tasks:
+                ended.add(submit(task, timeout))
                 watch(task, None)
-            ended = self._distributed.as_completed(
-                list(futures), with_results=True, raise_errors=False
-            )
             try:
                 for future, result in ended:
-                    watch(futures[future], self._outcome(client, future, result))
+                    task, timeout = waiting.pop(future)
+                    if isinstance(result, Outcome):
+                        watch(task, result)
+                    elif client.status != "running" or future.status == "cancelled":
+                        raise self._lost()
+                    else:
+                        watch(task, Outcome(Status.FAILED, _told(result)))
+                    # Let go, so that a worker that dies later does not take a result with it.
+                    future.release()
             except BaseException:
                 with contextlib.suppress(Exception):  # the scheduler may be gone
-                    client.cancel(list(futures), force=True)
+                    client.cancel(list(waiting), force=True)
                 raise
             finally:
-                if client.status == "running":
-                    client.run(_close_own_workers)
+                with contextlib.suppress(Exception):  # nobody waits for this
+                    client.run(_close_workers_of, token, on_error="ignore")
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -177,31 +195,42 @@ class DaskExecutor:
                 "scheduler`, and workers with `dask worker ADDRESS`."
             ) from error
         with client, client.as_current():
+            others = set(client.run(_release).values()) - {_release()}
+            if others:
+                raise ValueError(
+                    f"the workers of {self.address} must have bsufs {_release()} as here, got "
+                    f"{', '.join(sorted(others))}. Install the same release everywhere."
+                )
             yield client
 
-    def _outcome(self, client: Any, future: Any, result: Any) -> Outcome:
-        if future.status == "finished":
-            return result  # type: ignore[no-any-return]  # what _run_on_worker returned
-        if future.status in ("cancelled", "lost") or client.status != "running":
-            raise ConnectionError(
-                f"the Dask scheduler at {self.address} was lost. What was done is kept; start the "
-                "same command again to go on."
-            )
-        error = result[1] if isinstance(result, tuple) else future.exception()
-        return Outcome(Status.FAILED, f"{type(error).__name__}: {error}")
+    def _lost(self) -> ConnectionError:
+        return ConnectionError(
+            f"the Dask scheduler at {self.address} was lost. What was done is kept; start the same "
+            "command again to go on."
+        )
 
 
-# The process of each thread of a Dask worker, by the thread's number.
-_own: dict[int, IsolatedWorker] = {}
+def _release() -> str:
+    return bsufs.__version__
 
 
-def _run_on_worker(task: Task, timeout: float | None, data_home: str | None) -> Outcome:
-    """Do a task in a process that belongs to this thread of a Dask worker."""
-    worker = _own.setdefault(threading.get_ident(), IsolatedWorker(data_home))
+def _told(result: Any) -> str:
+    """Return in words what Dask gives in the place of a result."""
+    error = result[1] if isinstance(result, tuple) and len(result) > 1 else result
+    return f"{type(error).__name__}: {error}"
+
+
+# The processes of a Dask worker, by run and thread.
+_own: dict[tuple[str, int], IsolatedWorker] = {}
+
+
+def _run_on_worker(task: Task, timeout: float | None, data_home: str | None, token: str) -> Outcome:
+    """Do a task in a process that belongs to this run and this thread of a Dask worker."""
+    worker = _own.setdefault((token, threading.get_ident()), IsolatedWorker(data_home))
     return worker.run(task, timeout)
 
 
-def _close_own_workers() -> None:
-    """End the processes of a Dask worker that has nothing more to do."""
-    while _own:
-        _own.popitem()[1].close()
+def _close_workers_of(token: str) -> None:
+    """End the processes of a run that has nothing more to do here."""
+    for name in [name for name in _own if name[0] == token]:
+        _own.pop(name).close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import selectors
 import signal
@@ -68,8 +69,13 @@ class IsolatedWorker:
         """
         if self._closed.is_set():
             return Outcome(Status.INTERRUPTED, "the run was stopped before the task began")
-        process = self._living_process()
+        try:
+            process = self._living_process()
+        except OSError as error:
+            self._discard()
+            return Outcome(Status.FAILED, f"no worker process could be started: {error}")
         start = time.monotonic()
+        said = self._n_said()
         request = {"kind": task.kind, "arguments": task.text, "data_home": self._data_home}
         try:
             assert process.stdin is not None  # a pipe, by the way it is opened
@@ -82,11 +88,12 @@ class IsolatedWorker:
             self._discard()
             return Outcome(
                 Status.TIMEOUT,
-                f"not done after {timeout:g} s; raise timeout in the spec to wait longer",
+                f"not done after {timeout:g} s; to wait longer raise timeout in the spec and give "
+                "--retry",
                 time.monotonic() - start,
             )
         if not line.endswith(b"\n"):
-            return self._death(time.monotonic() - start)
+            return self._death(time.monotonic() - start, said)
         answer: dict[str, Any] = json.loads(line)
         return Outcome(
             Status(answer["status"]),
@@ -101,7 +108,7 @@ class IsolatedWorker:
         self._closed.set()
         process = self._process
         if process is not None:
-            process.kill()
+            _kill_all(process)
 
     def close(self) -> None:
         """End the process."""
@@ -123,20 +130,25 @@ class IsolatedWorker:
                 start_new_session=True,
             )
             if self._closed.is_set():  # stopped while the process was made
-                self._process.kill()
+                _kill_all(self._process)
             _read_line(self._process, timeout=None)
         return self._process
 
-    def _death(self, seconds: float) -> Outcome:
+    def _n_said(self) -> int:
+        """Return how much the process has written on its error stream."""
+        return 0 if self._errors is None else os.fstat(self._errors.fileno()).st_size
+
+    def _death(self, seconds: float, said: int) -> Outcome:
+        """Tell how the process died, with the last line that it wrote since the task began."""
         process, errors = self._process, self._errors
         if self._closed.is_set() or process is None:
             self._discard()
             return Outcome(Status.INTERRUPTED, "the run was stopped", seconds)
         code = process.wait()
-        how = f"exit status {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+        how = f"exit status {code}" if code >= 0 else f"signal {_signal_name(-code)}"
         last = ""
         if errors is not None:
-            errors.seek(0)
+            errors.seek(said)
             lines = errors.read().decode(errors="replace").strip().splitlines()
             last = f": {lines[-1][:300]}" if lines else ""
         self._discard()
@@ -146,7 +158,7 @@ class IsolatedWorker:
         process, self._process = self._process, None
         errors, self._errors = self._errors, None
         if process is not None:
-            process.kill()
+            _kill_all(process)
             process.wait()
             for stream in (process.stdin, process.stdout):
                 if stream is not None:
@@ -154,6 +166,19 @@ class IsolatedWorker:
                         stream.close()
         if errors is not None:
             errors.close()
+
+
+def _kill_all(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process and those that it started, which are all in its session."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # real-time signals have no names
+        return str(number)
 
 
 def _read_line(process: subprocess.Popen[bytes], timeout: float | None) -> bytes:
@@ -164,9 +189,14 @@ def _read_line(process: subprocess.Popen[bytes], timeout: float | None) -> bytes
     with selectors.DefaultSelector() as ready:
         ready.register(process.stdout, selectors.EVENT_READ)
         while not line.endswith(b"\n"):
-            left = None if deadline is None else deadline - time.monotonic()
-            if (left is not None and left <= 0) or not ready.select(left):
+            left = math.inf if deadline is None else deadline - time.monotonic()
+            if left <= 0:
                 raise TimeoutError
+            # Not for ever: a child of a dead process may keep the pipe open.
+            if not ready.select(min(left, 1.0)):
+                if process.poll() is not None:
+                    break
+                continue
             # Not through the buffer of the stream, which select does not see.
             chunk = os.read(process.stdout.fileno(), 1 << 16)
             if not chunk:

@@ -37,7 +37,6 @@ class ProgressBar:
         self._bar = self._progress.add_task("tasks", total=None, detail="")
         self._ended: Counter[Status] = Counter()
         self._running: set[str] = set()
-        self._round_size: int | None = None
         self._lock = threading.Lock()
 
     def __enter__(self) -> ProgressBar:
@@ -58,18 +57,15 @@ class ProgressBar:
         Parameters
         ----------
         n_tasks : int
-            How many tasks this round has.
+            How many tasks are known by now; results bring more.
         task : Task
             The task.
         outcome : Outcome or None
             None if it begins.
         """
         with self._lock:
+            self._progress.update(self._bar, total=n_tasks)
             if outcome is None:
-                if not self._running and n_tasks != self._round_size:
-                    self._round_size = n_tasks
-                    done = sum(self._ended.values())
-                    self._progress.update(self._bar, total=done + n_tasks)
                 self._running.add(task.key)
             else:
                 self._running.discard(task.key)

@@ -43,7 +43,7 @@ class Protocol:
     feature_counts : tuple of int, default=(10, 20, ..., 100)
         Numbers of features that are tried.
     seed : int, default=0
-        Seed of everything random.
+        Seed of all starts of k-means.
 
     Examples
     --------
@@ -68,11 +68,13 @@ class Protocol:
             )
         for name in ("n_starts", "max_iter", "search_repetitions", "confirmation_repetitions"):
             _require_positive_integer(name, getattr(self, name))
-        object.__setattr__(self, "feature_counts", tuple(self.feature_counts))
-        if not self.feature_counts:
-            raise ValueError("feature_counts must name at least one number of features, got none.")
+        if not isinstance(self.feature_counts, list | tuple) or not self.feature_counts:
+            raise ValueError(
+                f"feature_counts must be a list of numbers, got {self.feature_counts!r}."
+            )
         for count in self.feature_counts:
             _require_positive_integer("feature_counts", count)
+        object.__setattr__(self, "feature_counts", tuple(sorted(set(self.feature_counts))))
         if not isinstance(self.seed, int) or self.seed < 0:
             raise ValueError(f"seed must be a non-negative integer, got {self.seed!r}.")
 

@@ -8,6 +8,7 @@ examples.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -216,64 +217,108 @@ def with_needed(names: Iterable[str], specs: Mapping[str, Spec]) -> list[Spec]:
 
 
 def _spec(given: dict[str, Any], where: str, quick: bool) -> Spec:
-    smaller = given.pop("quick", None) or {}
-    _require_known(given, _SPEC_FIELDS, where)
-    max_settings = None
+    smaller = _fields(given.pop("quick", None), f"quick of {where}")
+    max_settings = smaller.pop("max_settings", None)
+    _require_known(smaller, _SPEC_FIELDS, f"quick of {where}")
     if quick:
-        max_settings = smaller.get("max_settings")
-        protocol = (given.get("protocol") or {}) | (smaller.get("protocol") or {})
-        given = given | {name: value for name, value in smaller.items() if name != "max_settings"}
-        given["protocol"] = protocol
-        _require_known(given, _SPEC_FIELDS, f"quick of {where}")
+        rules = _fields(given.get("protocol"), f"protocol of {where}")
+        rules |= _fields(smaller.get("protocol"), f"protocol in quick of {where}")
+        given = given | smaller | {"protocol": rules}
+    _require_known(given, _SPEC_FIELDS, where)
     for name in ("name", "recipe", "datasets", "methods"):
         if not given.get(name):
             raise ValueError(f"{where} must have the field {name}.")
-    for dataset in given["datasets"]:
+    datasets = _different(given["datasets"], f"datasets of {where}")
+    for dataset in datasets:
         dataset_info(dataset)
-    initialisations = tuple(given.get("initialisations") or ())
-    for init in initialisations:
-        if init not in INITIALISATIONS:
+    methods = tuple(_method(m, where) for m in _listed(given["methods"], f"methods of {where}"))
+    _different([method.label for method in methods], f"labels of methods in {where}")
+    if quick and max_settings is not None:
+        if not _is_positive(max_settings):
             raise ValueError(
-                f"initialisations of {where} must be among {', '.join(INITIALISATIONS)}, got "
-                f"{init!r}."
+                f"max_settings in quick of {where} must be a positive number, got {max_settings!r}."
             )
-    methods = tuple(_method(method, where) for method in given["methods"])
-    labels = [method.label for method in methods]
-    doubled = sorted({label for label in labels if labels.count(label) > 1})
-    if doubled:
-        raise ValueError(f"labels of methods in {where} must differ, got {doubled[0]!r} twice.")
-    if max_settings is not None:
         methods = tuple(
-            replace(method, settings=_thinned(method.settings, max_settings)) for method in methods
+            replace(method, settings=_thinned(method.settings, int(max_settings)))
+            for method in methods
         )
+    timeout = given.get("timeout")
+    if timeout is not None and not _is_positive(timeout):
+        raise ValueError(
+            f"timeout of {where} must be a positive number of seconds, got {timeout!r}."
+        )
+    protocol = Protocol.from_mapping(_fields(given.get("protocol"), f"protocol of {where}"))
     return Spec(
-        name=given["name"],
+        name=str(given["name"]),
         recipe=given["recipe"],
-        datasets=tuple(given["datasets"]),
+        datasets=tuple(datasets),
         methods=methods,
         title=given.get("title", ""),
-        protocol=Protocol.from_mapping(given.get("protocol") or {}),
-        timeout=given.get("timeout"),
+        protocol=protocol,
+        timeout=timeout,
         winners_of=given.get("winners_of"),
-        options=dict(given.get("options") or {}),
-        initialisations=initialisations,
+        options=_fields(given.get("options"), f"options of {where}"),
+        initialisations=_other_starts(given.get("initialisations"), protocol, where),
     )
 
 
-def _method(given: Any, where: str) -> Method:
+def _other_starts(given: Any, protocol: Protocol, where: str) -> tuple[str, ...]:
+    starts = _different(given or [], f"initialisations of {where}")
+    others = [init for init in INITIALISATIONS if init != protocol.kmeans_init]
+    for init in starts:
+        if init not in others:
+            raise ValueError(
+                f"initialisations of {where} must be among {', '.join(others)}, the others than "
+                f"kmeans_init, got {init!r}."
+            )
+    return tuple(starts)
+
+
+def _fields(given: Any, where: str) -> dict[str, Any]:
+    if given is None:
+        return {}
     if not isinstance(given, dict):
-        raise ValueError(f"each of methods in {where} must have fields, got {given!r}.")
+        raise ValueError(f"{where} must have fields, got {given!r}.")
+    return dict(given)
+
+
+def _listed(given: Any, where: str) -> list[Any]:
+    if not isinstance(given, list | tuple):
+        raise ValueError(f"{where} must be a list, got {given!r}.")
+    return list(given)
+
+
+def _different(given: Any, where: str) -> list[str]:
+    names = _listed(given, where)
+    doubled = [name for place, name in enumerate(names) if name in names[:place]]
+    if doubled:
+        raise ValueError(f"{where} must differ, got {doubled[0]!r} twice.")
+    return names
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _method(given: Any, where: str) -> Method:
+    given = _fields(given, f"each of methods in {where}")
     _require_known(given, _METHOD_FIELDS, f"a method in {where}")
     if not given.get("label"):
         raise ValueError(f"each of methods in {where} must have a label, got {given!r}.")
-    fixed = dict(given.get("parameters") or {})
-    grids = given.get("grid") or [{}]
+    where = f"the method {given['label']!r} of {where}"
+    fixed = _fields(given.get("parameters"), f"parameters of {where}")
+    grids = _listed(given.get("grid") or [{}], f"grid of {where}")
+    settings = tuple(fixed | setting for grid in grids for setting in _product(grid, where))
+    for setting in settings:
+        for name, value in setting.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"{name} of {where} must be finite, got {value}.")
     return Method(
-        label=given["label"],
+        label=str(given["label"]),
         selector=given.get("selector") or given["label"],
-        settings=tuple(fixed | setting for grid in grids for setting in _product(grid, where)),
+        settings=settings,
         per_count=bool(given.get("per_count", False)),
-        options=dict(given.get("options") or {}),
+        options=_fields(given.get("options"), f"options of {where}"),
     )
 
 
@@ -281,7 +326,7 @@ def _product(grid: Any, where: str) -> list[dict[str, Any]]:
     """Return every combination of the values in a grid."""
     if not isinstance(grid, dict):
         raise ValueError(
-            f"grid in {where} must be a list of fields with lists of values, got {grid!r}."
+            f"grid of {where} must be a list of fields with lists of values, got {grid!r}."
         )
     # {range: n} stands for 0, ..., n - 1: the seeds of n random rankings, say.
     values = [
@@ -289,7 +334,7 @@ def _product(grid: Any, where: str) -> list[dict[str, Any]]:
         for value in grid.values()
     ]
     for name, value in zip(grid, values, strict=True):
-        if not isinstance(value, list | range):
+        if not isinstance(value, list | range) or not len(value):
             raise ValueError(f"{name} in a grid of {where} must be a list, got {value!r}.")
     return [dict(zip(grid, chosen, strict=True)) for chosen in itertools.product(*values)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -101,13 +102,18 @@ class ResultStore:
         self._parts = self.folder / "parts"
         self._parts.mkdir(parents=True, exist_ok=True)
         self._known: dict[str, Part] = {}
+        self._unreadable: set[Path] = set()
+        self._read_new_parts()
+
+    def _read_new_parts(self) -> None:
         for path in sorted(self._parts.glob("*.parquet")):
-            part = _read(path)
-            if part is None:
-                # Never deleted: someone may want to know what happened to it.
-                os.replace(path, path.with_suffix(".unreadable"))
-            else:
-                self._known[path.stem] = part
+            if path.stem not in self._known and path not in self._unreadable:
+                part = _read(path)
+                if part is None:
+                    self._unreadable.add(path)
+                # What another release, other data or another meaning gave does not count.
+                elif _is_current(part, path.stem):
+                    self._known[path.stem] = part
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -125,6 +131,12 @@ class ResultStore:
                 raise BlockingIOError(
                     f"another run is writing to {self.folder}. Wait for it, or give another folder."
                 ) from None
+            # What another run has done since the folder was opened.
+            self._read_new_parts()
+            for path in self._unreadable:
+                # Never deleted: someone may want to know what happened to it.
+                os.replace(path, path.with_suffix(f".{time.time_ns()}.unreadable"))
+            self._unreadable.clear()
             # Left by a run that was killed while it wrote; nobody else can be writing now.
             for stale in self._parts.glob(LEFTOVERS):
                 stale.unlink()
@@ -179,8 +191,10 @@ class ResultStore:
         task : Task
             What was to be done.
         outcome : Outcome
-            What came of it.
+            What came of it. What is done stays, whatever is told of the task later.
         """
+        if self.done(task) is not None and outcome.status is not Status.DONE:
+            return
         meta = {
             "kind": task.kind,
             "arguments": task.text,
@@ -217,9 +231,18 @@ def _part(meta: dict[str, Any], frame: pd.DataFrame) -> Part:
     )
 
 
-def _read(path: Path) -> Part | None:
+def _is_current(part: Part, key: str) -> bool:
     try:
-        table = pq.read_table(path)
+        return part.task.key == key
+    except (ValueError, KeyError):  # of a dataset or a kind that is no longer there
+        return False
+
+
+def _read(path: Path) -> Part | None:
+    """Return a part; None if it is none. A file that cannot be opened is no bad part."""
+    content = path.read_bytes()
+    try:
+        table = pq.read_table(pa.BufferReader(content))
         return _part(json.loads(table.schema.metadata[_META]), table.to_pandas())
-    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError):
+    except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
         return None

@@ -10,7 +10,7 @@ import hashlib
 import importlib
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -18,7 +18,7 @@ import numpy as np
 
 import bsufs
 from bsufs._typing import Array, Indices
-from bsufs.datasets import dataset_info, load_dataset
+from bsufs.datasets import dataset_checksum, dataset_info, load_dataset
 from bsufs.experiments.protocol import judge
 from bsufs.selectors import all_selectors
 
@@ -92,15 +92,22 @@ class Task:
 
     @cached_property
     def key(self) -> str:
-        """A hash of all that determines the result: task, data, meaning and release."""
-        source = dataset_info(self.arguments["dataset"]).file
+        """A hash of all that determines the result: task, data, meaning and release.
+
+        The code of a selector from outside this package is not part of it.
+        """
+        dataset = self.arguments["dataset"]
+        info = asdict(dataset_info(dataset))
+        # What is said about the data does not change them; their file is known by its checksum.
+        for name in ("description", "citation", "target_names", "file"):
+            del info[name]
         return hashlib.sha256(
             canonical_json(
                 {
                     "kind": self.kind,
                     "meaning": _MEANING[self.kind],
                     "arguments": self.arguments,
-                    "data": source.sha256 or source.url,
+                    "data": {**info, "checksum": dataset_checksum(dataset)},
                     "release": bsufs.__version__,
                 }
             ).encode()
@@ -124,7 +131,7 @@ class Task:
 
 
 def canonical_json(value: Any) -> str:
-    """Return JSON that is the same for equal values.
+    """Return JSON that is the same for the same values, in whatever order.
 
     Parameters
     ----------
@@ -192,12 +199,19 @@ def make_selector(selector: str, n_features: int, parameters: dict[str, Any]) ->
 @lru_cache(maxsize=2)
 def _loaded(name: str, data_home: str | None, noise_scale: float = 1.0, draw: int = 0) -> Any:
     try:
-        return load_dataset(name, data_home, noise_scale=noise_scale, random_state=draw)
+        bunch = load_dataset(name, data_home, noise_scale=noise_scale, random_state=draw)
     except FileNotFoundError as error:
         raise SkippedTask(
             f"the file {dataset_info(name).file.name} is not at hand and could not be fetched; "
             f"`bsufs datasets show {name}` says where to put it"
         ) from error
+    except (OSError, ValueError, ImportError) as error:
+        # Can be mended without this run: by another file, or by what is to be installed.
+        raise SkippedTask(str(error)) from error
+    # Tasks share them: one that wrote into them would change the results of the next.
+    bunch.data.flags.writeable = False
+    bunch.target.flags.writeable = False
+    return bunch
 
 
 def _dataset(*, data_home: str | None, dataset: str) -> Columns:
@@ -216,7 +230,10 @@ def _fitted(X: Array, selector: str, n_features: int, parameters: dict[str, Any]
 
 
 def _best_first(fitted: Any, n_features: int) -> Indices:
-    return np.argsort(fitted.ranking_, kind="stable")[:n_features]
+    ranking = np.asarray(fitted.ranking_)
+    if ranking.ndim != 1:
+        raise ValueError(f"ranking_ must have one place for each feature, got {ranking.shape}")
+    return np.argsort(ranking, kind="stable")[:n_features]
 
 
 def _rank(
@@ -230,7 +247,7 @@ def _rank(
     """Rank the features and keep the best."""
     fitted = _fitted(_loaded(dataset, data_home).data, selector, n_features, parameters)
     best = _best_first(fitted, n_features)
-    return {"feature": best, "score": fitted.scores_[best]}
+    return {"feature": best, "score": np.asarray(fitted.scores_)[best]}
 
 
 def _cluster(

@@ -1,8 +1,9 @@
 """The process in which tasks are done: ``python -m bsufs.experiments.worker``.
 
 It says that it is ready, then reads a task in a line of JSON from its input, does it, and answers
-in a line of JSON. It ends when its input ends, also in the middle of a task: if whoever started it
-is killed, no computation goes on that nobody waits for.
+in a line of JSON. It ends when its input ends, also in the middle of a task (as soon as the
+interpreter gets its turn): if whoever started it is killed, no computation goes on that nobody
+waits for.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 import time
@@ -64,8 +66,7 @@ def answer(task: Task, data_home: str | None) -> dict[str, Any]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            found = task.perform(data_home)
-            columns = {name: np.asarray(values).tolist() for name, values in found.items()}
+            columns = _plain(task.perform(data_home))
             status, reason = "done", ""
         except SkippedTask as skipped:
             status, reason = "skipped", str(skipped)
@@ -81,10 +82,26 @@ def answer(task: Task, data_home: str | None) -> dict[str, Any]:
     }
 
 
+def _plain(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns as lists, once they are fit to be stored."""
+    columns = {name: np.asarray(values) for name, values in found.items()}
+    for name, values in columns.items():
+        if values.ndim != 1 or values.dtype.kind not in "biufUT":
+            raise TypeError(
+                f"the column {name!r} of a result must be numbers, truth values or strings in one "
+                f"dimension, got {values.dtype} of shape {values.shape}"
+            )
+    sizes = {name: values.size for name, values in columns.items()}
+    if len(set(sizes.values())) > 1:
+        raise ValueError(f"the columns of a result must have one length, got {sizes}")
+    return {name: values.tolist() for name, values in columns.items()}
+
+
 def _listen(requests: TextIO, waiting: queue.Queue[str]) -> None:
     for line in requests:
         waiting.put(line)
-    os._exit(0)
+    # With all that the task has started.
+    os.killpg(0, signal.SIGKILL)
 
 
 def _main() -> None:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
+from bsufs.experiments.recipes._judging import Judging
 from bsufs.experiments.specs import Method, Spec
 from bsufs.experiments.store import ResultStore, Status
 from bsufs.experiments.tasks import Task, canonical_json
@@ -27,23 +28,48 @@ class Recipe(ABC):
         What is done.
     others : mapping of Recipe
         The other runs by name, for those that use another's winners.
+    judging : Judging
+        Where all runs ask for the scores of sets of features.
     """
 
     name: ClassVar[str]
+    # Whether the settings may be the winners of another run, and so chosen by labels.
+    may_use_winners: ClassVar[bool] = False
+    # What `options` of the spec must have.
+    needed_options: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, spec: Spec, store: ResultStore, others: Mapping[str, Recipe]) -> None:
+    def __init__(
+        self,
+        spec: Spec,
+        store: ResultStore,
+        others: Mapping[str, Recipe],
+        judging: Judging,
+    ) -> None:
+        if spec.winners_of is not None and not self.may_use_winners:
+            raise ValueError(
+                f"the run {spec.name!r} must not have winners_of: its recipe {self.name!r} uses "
+                "settings as they are. Take the recipe 'single', or leave winners_of out."
+            )
+        missing = [name for name in self.needed_options if name not in spec.options]
+        if missing:
+            raise ValueError(
+                f"options of the run {spec.name!r} must have {', '.join(missing)}: its recipe "
+                f"{self.name!r} needs them."
+            )
         self.spec = spec
         self.store = store
+        self.judging = judging
         self._others = others
 
     @abstractmethod
     def tasks(self) -> list[Task]:
-        """Return the tasks that can be named by now.
+        """Return the tasks that can be named by now, and ask for scores.
 
         Returns
         -------
         list of Task
-            Ended or not; more follow from results.
+            Ended or not; more follow from results. Tasks that judge sets are not among them:
+            `judging` gathers these for all runs.
         """
 
     @abstractmethod

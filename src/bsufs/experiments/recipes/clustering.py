@@ -10,16 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from bsufs._typing import Array
 from bsufs.experiments.protocol import Protocol, Stage
 from bsufs.experiments.recipes._base import Frames, Recipe, stacked
+from bsufs.experiments.recipes._judging import Judging
 from bsufs.experiments.specs import ALL_FEATURES, Method, Spec
-from bsufs.experiments.store import ResultStore, Status
-from bsufs.experiments.tasks import Task, canonical_json, set_id
-
-_SCORES = ("acc", "nmi", "nmi_arithmetic", "purity")
-# A cluster task is this many runs of k-means: about a second, so that little is lost with one.
-_RUNS_PER_TASK = 150
+from bsufs.experiments.store import ResultStore
+from bsufs.experiments.tasks import Task, set_id
 
 
 @dataclass(frozen=True)
@@ -38,46 +34,6 @@ class Selection:
         return set_id(self.features)
 
 
-class JudgedSets:
-    """The scores of every set of features that was ever clustered in a store.
-
-    Parameters
-    ----------
-    store : ResultStore
-        What is done.
-    """
-
-    def __init__(self, store: ResultStore) -> None:
-        self._scores: dict[tuple[str, str], dict[str, dict[str, Array]]] = {}
-        for part in store.parts():
-            if part.task.kind == "cluster" and part.status is Status.DONE:
-                arguments = part.task.arguments
-                arguments.pop("sets")
-                dataset = arguments.pop("dataset")
-                n = arguments["repetitions"]
-                known = self._scores.setdefault((dataset, canonical_json(arguments)), {})
-                blocks = {name: part.frame[name].to_numpy().reshape(-1, n) for name in _SCORES}
-                for row, name in enumerate(part.frame["set"].to_numpy()[::n]):
-                    known[name] = {score: block[row] for score, block in blocks.items()}
-
-    def of(self, dataset: str, judging: dict[str, Any]) -> dict[str, dict[str, Array]]:
-        """Return the scores by set, of one dataset and one way of judging.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of the dataset.
-        judging : dict
-            From `Protocol.judging`.
-
-        Returns
-        -------
-        dict
-            Arrays of scores by name, by set.
-        """
-        return self._scores.get((dataset, canonical_json(judging)), {})
-
-
 def _with_room(parameters: dict[str, Any], n_features: int) -> dict[str, Any]:
     """Return parameters with at most as many components as there will be features."""
     n_components = parameters.get("n_components")
@@ -89,9 +45,14 @@ def _with_room(parameters: dict[str, Any], n_features: int) -> dict[str, Any]:
 class _Clustering(Recipe):
     """What the two recipes share: rankings, distinct sets, and their scores."""
 
-    def __init__(self, spec: Spec, store: ResultStore, others: Mapping[str, Recipe]) -> None:
-        super().__init__(spec, store, others)
-        self.judged = JudgedSets(store)
+    def __init__(
+        self,
+        spec: Spec,
+        store: ResultStore,
+        others: Mapping[str, Recipe],
+        judging: Judging,
+    ) -> None:
+        super().__init__(spec, store, others, judging)
         # What follows from the store, which does not change while a recipe is asked.
         self._selected: dict[tuple[str, str], list[Selection]] = {}
         self._found: dict[str, list[Winner]] = {}
@@ -145,23 +106,17 @@ class _Clustering(Recipe):
                     found.append(Selection(method, setting, parameters, count, best))
         return found
 
-    def cluster_tasks(
+    def ask(
         self, dataset: str, selections: list[Selection], protocol: Protocol, stage: Stage
-    ) -> list[Task]:
-        """Return tasks that judge each set among the selections that was not judged yet."""
+    ) -> bool:
+        """Ask for the scores of selections; tell whether nothing more is to be expected."""
+        sets = {selection.set_id: selection.features for selection in selections}
         judging = protocol.judging(dataset, stage)
-        known = self.judged.of(dataset, judging)
-        missing = {s.set_id: sorted(s.features) for s in selections if s.set_id not in known}
-        sets = list(missing.values())
-        size = max(1, _RUNS_PER_TASK // (judging["repetitions"] * judging["n_starts"]))
-        return [
-            Task.of("cluster", dataset=dataset, sets=sets[first : first + size], **judging)
-            for first in range(0, len(sets), size)
-        ]
+        return self.judging.ask(dataset, judging, sets, self.spec.timeout)
 
     def repetitions(self, dataset: str, selections: list[Selection], protocol: Protocol) -> Frames:
         """Return the scores of every repetition with fresh seeds."""
-        known = self.judged.of(dataset, protocol.judging(dataset, "confirm"))
+        known = self.judging.scores(dataset, protocol.judging(dataset, "confirm"))
         frames = []
         for selection in selections:
             scores = known.get(selection.set_id)
@@ -196,6 +151,14 @@ class _Clustering(Recipe):
                 for parameters, tasks in zip(settings, ranked, strict=False):
                     for task in tasks.values():
                         yield task, self.labels(dataset, method, parameters)
+            for task in self.judging.failures(dataset):
+                labels = {
+                    "run": self.spec.name,
+                    "dataset": dataset,
+                    "method": "",
+                    "parameters": "{}",
+                }
+                yield task, labels
 
     def _all_rank_tasks(self) -> list[Task]:
         # Method by method: the spec names slow ones first, so that no core waits for them.
@@ -228,7 +191,7 @@ class Fixed(_Clustering):
                 for method in self.spec.methods
                 for selection in self.selections(method, dataset)
             ]
-            tasks += self.cluster_tasks(dataset, selections, self.spec.protocol, "confirm")
+            self.ask(dataset, selections, self.spec.protocol, "confirm")
         return tasks
 
     def frames(self) -> Frames:
@@ -273,15 +236,14 @@ class Tuned(_Clustering):
         tasks = self.probes() + self._all_rank_tasks()
         for dataset in self.datasets():
             selections = self._all_selections(dataset)
-            tasks += self.cluster_tasks(
-                dataset, [s for many in selections.values() for s in many], protocol, "search"
-            )
+            # Methods that still wait for a ranking or a score have no winner yet.
+            self.ask(dataset, [s for many in selections.values() for s in many], protocol, "search")
             winners = self._winners(dataset)
-            confirmed = [s for w in winners for s in selections[w.method.label] if w.same(s)]
-            tasks += self.cluster_tasks(dataset, confirmed, protocol, "confirm")
+            chosen = [s for w in winners for s in selections[w.method.label] if w.same(s)]
+            self.ask(dataset, chosen, protocol, "confirm")
+            best = [s for w in winners for s in selections[w.method.label] if w.best(s)]
             for init in self.spec.initialisations:
-                best = [s for w in winners for s in selections[w.method.label] if w.best(s)]
-                tasks += self.cluster_tasks(dataset, best, protocol.with_init(init), "confirm")
+                self.ask(dataset, best, protocol.with_init(init), "confirm")
         return tasks
 
     def frames(self) -> Frames:
@@ -351,7 +313,7 @@ class Tuned(_Clustering):
         return {m.label: self.selections(m, dataset) for m in self.spec.methods}
 
     def _searched(self, dataset: str, selections: list[Selection]) -> pd.DataFrame:
-        known = self.judged.of(dataset, self.spec.protocol.judging(dataset, "search"))
+        known = self.judging.scores(dataset, self.spec.protocol.judging(dataset, "search"))
         return pd.DataFrame(
             [
                 {
@@ -378,8 +340,8 @@ class Tuned(_Clustering):
         for method in self.spec.methods:
             ranked = [t for tasks in self.rank_tasks(method, dataset) for t in tasks.values()]
             selections = self.selections(method, dataset)
-            waiting = self.cluster_tasks(dataset, selections, self.spec.protocol, "search")
-            if not all(self.ended(task) for task in ranked + waiting):
+            judged = self.ask(dataset, selections, self.spec.protocol, "search")
+            if not (judged and all(self.ended(task) for task in ranked)):
                 continue
             searched = self._searched(dataset, selections)
             if len(searched):
@@ -429,7 +391,7 @@ class Winner:
             parameters=parameters,
             n_features=int(best["n_features"]),
             n_features_nmi=int(same.loc[same["nmi"].idxmax(), "n_features"]),
-            n_settings=len({s.setting for s in selections}),
+            n_settings=int(searched["setting"].nunique()),
             n_distinct_sets=int(searched["set"].nunique()),
         )
 

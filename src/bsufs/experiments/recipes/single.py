@@ -17,6 +17,8 @@ class Single(Recipe):
     """
 
     name: ClassVar[str] = "single"
+    may_use_winners: ClassVar[bool] = True
+    needed_options: ClassVar[tuple[str, ...]] = ("task", "frame")
 
     def tasks(self) -> list[Task]:
         """Return the tasks that can be named by now.
@@ -37,8 +39,7 @@ class Single(Recipe):
             The task, and the columns that say to what it belongs.
         """
         options = dict(self.spec.options)
-        kind = options.pop("task")
-        del options["frame"]
+        kind, _ = (options.pop(name) for name in self.needed_options)
         for method in self.spec.methods:
             for dataset in self.datasets():
                 for parameters in self.settings(method, dataset) or []:

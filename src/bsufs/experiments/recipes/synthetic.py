@@ -18,6 +18,7 @@ class Recovery(Recipe):
     """
 
     name: ClassVar[str] = "recovery"
+    needed_options: ClassVar[tuple[str, ...]] = ("noise_scales", "n_draws", "shown_noise_scale")
 
     def tasks(self) -> list[Task]:
         """Return the tasks that can be named by now.
