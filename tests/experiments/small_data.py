@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 
-from bsufs.experiments.tasks import _loaded
+from bsufs.experiments.tasks import _identity, _loaded
 
 
 def write_dataset(folder, name, *, n=60, d=12, n_classes=3, seed=0, image_shape=None):
@@ -32,6 +32,13 @@ def write_dataset(folder, name, *, n=60, d=12, n_classes=3, seed=0, image_shape=
         noisy = {"shape": [n, d + 7], "n_noise_features": 7}
         description["datasets"]["rings-noise"] = entry | noisy
     (folder / f"{name}.dataset.json").write_text(json.dumps(description), encoding="utf-8")
+    forget_datasets()
+
+
+def forget_datasets():
+    """Let the next task look at the files again; a run takes them for fixed."""
+    _loaded.cache_clear()
+    _identity.cache_clear()
 
 
 def write_datasets(folder):
@@ -41,7 +48,6 @@ def write_datasets(folder):
     write_dataset(folder, "other", n=40, d=8, n_classes=2, seed=1)
     write_dataset(folder, "pictures", n=30, d=12, seed=2, image_shape=[3, 4])
     write_dataset(folder, "rings", n=50, d=2, n_classes=2, seed=3)
-    _loaded.cache_clear()
     return folder
 
 

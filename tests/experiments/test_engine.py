@@ -178,7 +178,6 @@ class TestTuned:
     def test_other_data_bring_other_scores(self, tmp_path, data):
         run(tmp_path / "out")
         write_dataset(data, "small", seed=99)
-        tasks_module._loaded.cache_clear()
         results, executor = run(tmp_path / "out")
         assert {task.arguments["dataset"] for task in executor.done} == {"small"}
         expected, _ = run(tmp_path / "fresh")

@@ -16,6 +16,7 @@ from bsufs.experiments.tasks import (
     set_id,
 )
 from bsufs.selectors import BSUFS, MaxVariance
+from tests.experiments.small_data import forget_datasets
 
 
 def rank(**changes):
@@ -66,13 +67,16 @@ class TestKeys:
         stored = json.loads(described.read_text())
         stored["datasets"]["small"]["divisor"] = 2.0
         described.write_text(json.dumps(stored))
+        forget_datasets()
         keys.append(rank().key)
         stored["file"]["sha256"] = "1" * 64
         described.write_text(json.dumps(stored))
+        forget_datasets()
         keys.append(rank().key)
         del stored["file"]["sha256"]
         described.write_text(json.dumps(stored))
         np.savez(data / "small.npz", X=np.eye(3), y=np.arange(3))
+        forget_datasets()
         keys.append(rank().key)
         monkeypatch.setattr(bsufs, "__version__", "99")
         keys.append(rank().key)

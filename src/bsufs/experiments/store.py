@@ -9,12 +9,14 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from bsufs._atomic import LEFTOVERS, whole_file
 from bsufs.experiments.tasks import Task
@@ -73,7 +75,7 @@ class Part:
         How long it took.
     warnings : tuple of str
         What the code warned of.
-    frame : pandas.DataFrame
+    table : pyarrow.Table
         The result, empty unless it was done.
     """
 
@@ -82,7 +84,28 @@ class Part:
     reason: str
     seconds: float
     warnings: tuple[str, ...]
-    frame: pd.DataFrame
+    table: pa.Table
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The result as a data frame; made when first asked for, as there are many parts."""
+        return self.table.to_pandas()
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return one column of the result.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+
+        Returns
+        -------
+        array
+            Its values.
+        """
+        values: NDArray[Any] = self.table.column(name).to_numpy()
+        return values
 
 
 class ResultStore:
@@ -203,13 +226,12 @@ class ResultStore:
             "seconds": outcome.seconds,
             "warnings": list(outcome.warnings),
         }
-        frame = pd.DataFrame(outcome.columns)
-        table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(
+        table = pa.table(outcome.columns).replace_schema_metadata(
             {_META: json.dumps(meta).encode()}
         )
         with whole_file(self._parts / f"{task.key}.parquet") as stream:
             pq.write_table(table, stream)
-        self._known[task.key] = _part(meta, frame)
+        self._known[task.key] = _part(meta, table)
 
 
 def _lock(handle: IO[str]) -> None:
@@ -220,14 +242,14 @@ def _lock(handle: IO[str]) -> None:
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _part(meta: dict[str, Any], frame: pd.DataFrame) -> Part:
+def _part(meta: dict[str, Any], table: pa.Table) -> Part:
     return Part(
         task=Task(meta["kind"], meta["arguments"]),
         status=Status(meta["status"]),
         reason=meta["reason"],
         seconds=meta["seconds"],
         warnings=tuple(meta["warnings"]),
-        frame=frame,
+        table=table,
     )
 
 
@@ -243,6 +265,6 @@ def _read(path: Path) -> Part | None:
     content = path.read_bytes()
     try:
         table = pq.read_table(pa.BufferReader(content))
-        return _part(json.loads(table.schema.metadata[_META]), table.to_pandas())
+        return _part(json.loads(table.schema.metadata[_META]), table)
     except (pa.ArrowException, OSError, KeyError, TypeError, ValueError):
         return None

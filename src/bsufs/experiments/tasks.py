@@ -96,18 +96,13 @@ class Task:
 
         The code of a selector from outside this package is not part of it.
         """
-        dataset = self.arguments["dataset"]
-        info = asdict(dataset_info(dataset))
-        # What is said about the data does not change them; their file is known by its checksum.
-        for name in ("description", "citation", "target_names", "file"):
-            del info[name]
         return hashlib.sha256(
             canonical_json(
                 {
                     "kind": self.kind,
                     "meaning": _MEANING[self.kind],
                     "arguments": self.arguments,
-                    "data": {**info, "checksum": dataset_checksum(dataset)},
+                    "data": _identity(self.arguments["dataset"]),
                     "release": bsufs.__version__,
                 }
             ).encode()
@@ -128,6 +123,16 @@ class Task:
         """
         work: Callable[..., Columns] = globals()[f"_{self.kind}"]
         return work(data_home=data_home, **self.arguments)
+
+
+@lru_cache(maxsize=256)
+def _identity(dataset: str) -> str:
+    """Return what tells a dataset from all others; looked up once, for it is asked very often."""
+    info = asdict(dataset_info(dataset))
+    # What is said about the data does not change them; their file is known by its checksum.
+    for name in ("description", "citation", "target_names", "file"):
+        del info[name]
+    return canonical_json(info | {"checksum": dataset_checksum(dataset)})
 
 
 def canonical_json(value: Any) -> str:

@@ -42,8 +42,8 @@ class Judging:
         if part.status is Status.DONE:
             n = arguments["repetitions"]
             known = self._scores.setdefault(where, {})
-            blocks = {name: part.frame[name].to_numpy().reshape(-1, n) for name in _SCORES}
-            for row, name in enumerate(part.frame["set"].to_numpy()[::n]):
+            blocks = {name: part.column(name).reshape(-1, n) for name in _SCORES}
+            for row, name in enumerate(part.column("set")[::n]):
                 known[name] = {score: block[row] for score, block in blocks.items()}
         elif part.status in (Status.FAILED, Status.TIMEOUT):
             self._suspect |= {(*where, set_id(features)) for features in sets}

@@ -14,7 +14,7 @@ from bsufs.experiments.protocol import Protocol, Stage
 from bsufs.experiments.recipes._base import Frames, Recipe, stacked
 from bsufs.experiments.recipes._judging import Judging
 from bsufs.experiments.specs import ALL_FEATURES, Method, Spec
-from bsufs.experiments.store import ResultStore
+from bsufs.experiments.store import ResultStore, Status
 from bsufs.experiments.tasks import Task, set_id
 
 
@@ -56,6 +56,7 @@ class _Clustering(Recipe):
         # What follows from the store, which does not change while a recipe is asked.
         self._selected: dict[tuple[str, str], list[Selection]] = {}
         self._found: dict[str, list[Winner]] = {}
+        self._counts: dict[str, list[int]] = {}
 
     def rank_tasks(self, method: Method, dataset: str) -> list[dict[int, Task]]:
         """Return the ranking tasks of each setting, by the number of features asked for."""
@@ -80,9 +81,11 @@ class _Clustering(Recipe):
 
     def counts(self, dataset: str) -> list[int]:
         """Return the numbers of features that a dataset allows, ascending."""
-        d = self.n_features(dataset)
-        counts = sorted(count for count in self.spec.protocol.feature_counts if count <= d)
-        return counts or [d]
+        if dataset not in self._counts:
+            d = self.n_features(dataset)
+            counts = [count for count in self.spec.protocol.feature_counts if count <= d]
+            self._counts[dataset] = counts or [d]
+        return self._counts[dataset]
 
     def selections(self, method: Method, dataset: str) -> list[Selection]:
         """Return what the finished rankings select."""
@@ -99,11 +102,16 @@ class _Clustering(Recipe):
         settings = self.settings(method, dataset) or []
         ranked = self.rank_tasks(method, dataset)
         for setting, (parameters, tasks) in enumerate(zip(settings, ranked, strict=True)):
+            best = {
+                count: part.column("feature").tolist()
+                for count, task in tasks.items()
+                if (part := self.store.get(task)) is not None and part.status is Status.DONE
+            }
             for count in self.counts(dataset):
-                frame = self.store.done(tasks[count if method.per_count else max(tasks)])
-                if frame is not None:
-                    best = tuple(frame["feature"].to_numpy()[:count].tolist())
-                    found.append(Selection(method, setting, parameters, count, best))
+                ranked_for = count if method.per_count else max(tasks)
+                if ranked_for in best:
+                    features = tuple(best[ranked_for][:count])
+                    found.append(Selection(method, setting, parameters, count, features))
         return found
 
     def ask(
