@@ -303,7 +303,7 @@ def _adjusted_rand(counts: Array) -> Array:
     expected = in_rows * in_columns / np.maximum(_pairs(n), 1.0)
     most = (in_rows + in_columns) / 2
     # No pair to tell apart: all samples in one cluster, or each in its own, in both.
-    same = np.ones_like(n)
+    same: Array = np.ones_like(n)
     np.divide(together - expected, most - expected, out=same, where=most != expected)
     return same
 
