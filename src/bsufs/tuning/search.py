@@ -253,13 +253,12 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """Select with every setting and every number of features."""
 
         def select(setting: Setting, size: Any) -> _Candidate:
-            selector = clone(estimator).set_params(n_features_to_select=size)
-            if self.param_grid is None:
-                selector.set_params(**setting).fit(X)
-                return _Candidate(setting, size, selector.support_)
+            plain = clone(estimator).set_params(n_features_to_select=size)
             try:
-                selector.set_params(**setting).fit(X)
+                selector = clone(plain).set_params(**setting).fit(X)
             except (TypeError, ValueError) as error:
+                # Where the estimator as it is fails too, the setting is not to blame.
+                plain.fit(X)
                 raise ValueError(
                     "param_grid must hold settings with which the estimator can be fitted, but "
                     f"{setting} is none. Correct it or take it out. The reason: {error}"
