@@ -11,6 +11,7 @@ from sklearn.datasets import load_iris, make_blobs
 from sklearn.linear_model import Ridge
 from sklearn.metrics import adjusted_rand_score
 
+from bsufs.metrics import criteria
 from bsufs.metrics.clustering import normalized_mutual_information
 from bsufs.metrics.criteria import (
     CRITERIA,
@@ -135,11 +136,13 @@ def held_out_by_brute_force(X, features, n_folds, ridges, seed):
     return 1 - error.min() / total
 
 
+@pytest.mark.parametrize("scatter_bytes", [0, 2**28])
 @pytest.mark.parametrize(
     ("n", "d", "k"),
     [(40, 8, 3), (40, 8, 8), (12, 30, 4), (12, 30, 20), (12, 30, 30), (10, 9, 9), (3, 2, 1)],
 )
-def test_held_out_reconstruction_is_that_of_ridge(n, d, k):
+def test_held_out_reconstruction_is_that_of_ridge(n, d, k, scatter_bytes, monkeypatch):
+    monkeypatch.setattr(criteria, "_SCATTER_BYTES", scatter_bytes)
     X = factor_data(n, d)
     features = np.random.default_rng(1).permutation(d)[:k]
     ridges = (1e-3, 0.1, 2.0)
@@ -219,8 +222,6 @@ def test_number_of_clusters_follows_the_components():
 
 
 def test_restarts_on_selected_features_are_shared(monkeypatch):
-    from bsufs.metrics import criteria
-
     calls = []
 
     def counted(X, *arguments, **settings):

@@ -33,6 +33,10 @@ from bsufs.solvers.components import start_frame
 
 Measure = Literal["nmi", "ari"]
 
+# The scatter matrices of all folds are kept while they take no more than this; beyond, the rows
+# that a feature set needs are computed for each set.
+_SCATTER_BYTES = 2**28
+
 
 # --- what the data have to say, prepared once ----------------------------------------------------
 
@@ -146,12 +150,16 @@ class Evidence:
         if permutation:
             X = np.random.default_rng([self.random_state, permutation]).permuted(X, axis=0)
         shuffled = np.random.default_rng(self.random_state).permutation(n)
-        folds = []
-        for held_out in np.array_split(shuffled, min(n_folds, n)):
-            is_train = np.ones(n, dtype=bool)
-            is_train[held_out] = False
-            mean = X[is_train].mean(axis=0)
-            folds.append(_Fold.of(X[is_train] - mean, X[held_out] - mean))
+        parts = np.array_split(shuffled, min(n_folds, n))
+        keep = 16 * len(parts) * X.shape[1] ** 2 <= _SCATTER_BYTES
+        folds: list[_Fold] = []
+        for held_out in parts:
+            train = np.setdiff1d(shuffled, held_out)
+            folds.append(
+                _TallFold(X, train, held_out, keep)
+                if X.shape[1] <= train.size
+                else _WideFold(X, train, held_out)
+            )
         return folds
 
     def subsample(self, number: int, share: float) -> Indices:
@@ -177,18 +185,23 @@ class Evidence:
 class _Fold(ABC):
     """Training and held-out rows, in a form from which regression on any columns is read off.
 
-    With A the selected columns of the training rows Y and H, A_H the held-out ones, both centred
-    by the training mean, ridge regression predicts H by A_H (A'A + t I)^-1 A'Y. In the basis of
-    eigenvectors the squared error is a quadratic form in the weights 1 / (eigenvalue + t), so that
-    one decomposition serves every t, and no prediction is ever formed.
+    With A the selected columns of the training rows Y and A_H those of the held-out rows H, both
+    centred by the training mean, ridge regression predicts H by A_H (A'A + t I)^-1 A'Y. In the
+    basis of eigenvectors the squared error is a quadratic form in the weights 1 / (eigenvalue +
+    t), so that one decomposition serves every t, and no prediction is ever formed.
+
+    The folds share X; only its mean over the training rows is kept for each.
     """
 
     total: float
 
-    @staticmethod
-    def of(train: Array, held_out: Array) -> _Fold:
-        n, d = train.shape
-        return _TallFold(train, held_out) if d <= n else _WideFold(train, held_out)
+    def __init__(self, X: Array, train: Indices, held_out: Indices) -> None:
+        self.X, self.train, self.held_out = X, train, held_out
+        self.mean: Array = X[train].mean(axis=0)
+
+    def _rows(self, rows: Indices, features: Indices | slice) -> Array:
+        centred: Array = self.X[_grid(rows, features)] - self.mean[features]
+        return centred
 
     @abstractmethod
     def _form(self, features: Indices) -> tuple[Array, Array, Array]:
@@ -211,32 +224,44 @@ class _Fold(ABC):
 
 
 class _TallFold(_Fold):
-    """At least as many rows as columns: everything is in the two d x d scatter matrices."""
+    """At least as many rows as columns: all that is needed are rows of two d x d scatters."""
 
-    def __init__(self, train: Array, held_out: Array) -> None:
-        self.train = train.T @ train
-        self.held_out = held_out.T @ held_out
-        self.total = float(np.trace(self.held_out))
+    def __init__(self, X: Array, train: Indices, held_out: Indices, keep: bool) -> None:
+        super().__init__(X, train, held_out)
+        self.scatters: list[Array] | None = None
+        everything = slice(None)
+        H = self._rows(held_out, everything)
+        self.total = float(np.vdot(H, H))
+        if keep:
+            Y = self._rows(train, everything)
+            self.scatters = [Y.T @ Y, H.T @ H]
+
+    def _scatter_rows(self, features: Indices) -> list[Array]:
+        if self.scatters is not None:
+            return [scatter[features] for scatter in self.scatters]
+        parts = (self._rows(rows, slice(None)) for rows in (self.train, self.held_out))
+        return [part[:, features].T @ part for part in parts]
 
     def _form(self, features: Indices) -> tuple[Array, Array, Array]:
-        across = self.train[features]
-        values, basis = linalg.eigh(across[:, features], check_finite=False)
-        linear = _rotated(self.held_out[features] @ across.T, basis).diagonal()
-        held_out = _rotated(self.held_out[np.ix_(features, features)], basis)
-        return values, linear, held_out * _rotated(across @ across.T, basis)
+        train, held_out = self._scatter_rows(features)
+        values, basis = linalg.eigh(train[:, features], check_finite=False)
+        linear = _rotated(held_out @ train.T, basis).diagonal()
+        quadratic = _rotated(held_out[:, features], basis) * _rotated(train @ train.T, basis)
+        return values, linear, quadratic
 
 
 class _WideFold(_Fold):
     """More columns than rows: products over all columns are kept as n x n, smaller than X."""
 
-    def __init__(self, train: Array, held_out: Array) -> None:
-        self.train, self.held_out = train, held_out
-        self.among = train @ train.T
-        self.across = held_out @ train.T
-        self.total = float(np.vdot(held_out, held_out))
+    def __init__(self, X: Array, train: Indices, held_out: Indices) -> None:
+        super().__init__(X, train, held_out)
+        Y, H = (self._rows(rows, slice(None)) for rows in (train, held_out))
+        self.among = Y @ Y.T
+        self.across = H @ Y.T
+        self.total = float(np.vdot(H, H))
 
     def _form(self, features: Indices) -> tuple[Array, Array, Array]:
-        A, A_held_out = self.train[:, features], self.held_out[:, features]
+        A, A_held_out = (self._rows(rows, features) for rows in (self.train, self.held_out))
         if features.size <= len(A):
             values, basis = linalg.eigh(A.T @ A, check_finite=False)
             left, right = A_held_out @ basis, A @ basis
@@ -251,6 +276,11 @@ class _WideFold(_Fold):
 def _require_count(name: str, value: Any, least: int) -> None:
     if not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+
+
+def _grid(rows: Indices, columns: Indices | slice) -> Any:
+    """Return an index of the entries in some rows and columns, one copy instead of two."""
+    return (rows, columns) if isinstance(columns, slice) else np.ix_(rows, columns)
 
 
 def _rotated(A: Array, basis: Array) -> Array:
@@ -363,7 +393,10 @@ class HeldOutReconstruction(Criterion):
     """
 
     name = "reconstruction"
-    cost = "O(k^2 d + k^3) a fold, O(n^2 k + k^3) where d > n; once O(n d min(n, d)) a fold"
+    cost = (
+        "O(k^2 d) a fold, and O(n k d) where the d x d matrices of all folds exceed 256 MB; "
+        "O(n^2 k + n k^2) where d > n; once O(n d min(n, d)) a fold"
+    )
 
     n_folds: int = 5
     ridges: tuple[float, ...] = (1e-3, 1e-2, 1e-1, 1.0)
