@@ -11,8 +11,8 @@ COIL20.mat, Isolet.mat, USPS.mat, umist.mat, GLIOMA.mat, pie.mat and lung_small.
 
     BSUFS_DATA=<folder> python -m benchmarks.tuning [--datasets LUNG USPS ...] [--cache <folder>]
 
-With a cache folder a run that was stopped goes on where it was, and datasets can be measured one
-at a time.
+fastcan is compared where it is installed (`pip install ".[bench]"`). With a cache folder a run that
+was stopped goes on where it was, and datasets can be measured one at a time.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,7 @@ from benchmarks.defaults import NAMES, error, load, random_rankings, ranked, sho
 from bsufs.metrics import batched_kmeans, clustering_accuracy, nogueira_stability
 from bsufs.metrics.criteria import CRITERIA, Criterion, Evidence, RankMean, oriented
 from bsufs.selectors import BSUFS, ColumnSubset, LaplacianScore, MaxVariance, PCARowNorms
-from bsufs.tuning import ConsensusSelector
-from bsufs.tuning._grids import default_grid
+from bsufs.tuning import ConsensusSelector, default_grid
 
 SIZES = (20, 50, 80, 100)
 # Seeds of the repetitions: for choosing with labels, and for what is printed.
@@ -180,7 +180,8 @@ def measure(name: str, memory: Memory, repetitions: int) -> Measured:
             for k in SIZES
         ]
 
-    settings = list(ParameterGrid(default_grid(BSUFS(), X)))
+    grid = default_grid(BSUFS(), X)
+    settings = list(ParameterGrid(grid))
     search, fresh = [], []
     criteria: dict[str, list[list[float]]] = {criterion.name: [] for criterion in SINGLE}
     for setting in settings:
@@ -196,11 +197,11 @@ def measure(name: str, memory: Memory, repetitions: int) -> Measured:
             )
             criteria[criterion.name].append(values)
 
-    rankings: dict[str, Callable[[], np.ndarray]] = {
-        "default": lambda: ranking_of({}),
-        "fastcan": lambda: fastcan_ranking(X),
-    }
-    for label, parameters in CONSENSUS.items():
+    rankings: dict[str, Callable[[], np.ndarray]] = {"default": lambda: ranking_of({})}
+    if find_spec("fastcan") is not None:
+        rankings["fastcan"] = lambda: fastcan_ranking(X)
+    consensus = CONSENSUS | {"consensus over the grid": {"param_grid": grid, "n_rotations": 0}}
+    for label, parameters in consensus.items():
         selector = ConsensusSelector(n_features_to_select=100, **parameters)
         rankings[label] = partial(lambda selector: ranked(selector.fit(X)), selector)
     for label, method in METHODS.items():
@@ -310,11 +311,17 @@ def main() -> None:
         return
     measured = []
     for name in options.datasets:
+        stored = Path(os.environ["BSUFS_DATA"]) / f"{name.replace('LUNG', 'lung_small')}.mat"
+        if not stored.exists():
+            print(f"{name}: left out, BSUFS_DATA holds no {stored.name}.")
+            continue
         began = time.perf_counter()
         file = None if options.cache is None else options.cache / f"{name}.pickle"
         measured.append(measure(name, Memory(file), options.repetitions))
         seconds = time.perf_counter() - began
         print(f"{name}: {len(measured[-1].settings)} settings, {seconds:.0f} s", flush=True)
+    if not measured:
+        return
     print("\n## Accuracy and regret\n")
     print_accuracy(measured)
     print("## Rank correlation with the accuracy over the grid\n")

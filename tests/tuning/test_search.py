@@ -21,8 +21,7 @@ from bsufs.metrics.criteria import (
     SubsampleStability,
 )
 from bsufs.selectors import BSUFS, ColumnSubset, MaxVariance, all_selectors, check_selector
-from bsufs.tuning import LabelFreeSearch, search
-from bsufs.tuning._grids import default_grid
+from bsufs.tuning import LabelFreeSearch, default_grid, search
 
 GRID = {"p": [0.0, 0.5, 1.0], "n_components": [1, 3]}
 

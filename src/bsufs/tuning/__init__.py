@@ -4,7 +4,8 @@ Nothing in this package ever sees a label: it may import `bsufs.metrics.criteria
 `bsufs.metrics.label_free`, never `bsufs.metrics.clustering`.
 """
 
+from bsufs.tuning._grids import default_grid
 from bsufs.tuning.consensus import ConsensusSelector
 from bsufs.tuning.search import LabelFreeSearch
 
-__all__ = ["ConsensusSelector", "LabelFreeSearch"]
+__all__ = ["ConsensusSelector", "LabelFreeSearch", "default_grid"]

@@ -90,6 +90,14 @@ def default_grid(estimator: BaseSelector, X: Array) -> Grid:
     -------
     dict of str to list
         Values by parameter; empty for a method without a grid.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bsufs.selectors import BSUFS
+    >>> from bsufs.tuning import default_grid
+    >>> default_grid(BSUFS(), load_digits().data)["n_components"]
+    [4, 5, 7, 10, 14]
     """
     families = (cls.__name__ for cls in type(estimator).__mro__)
     make = next((_GRIDS[name] for name in families if name in _GRIDS), None)

@@ -115,7 +115,7 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    Reconstruction grows with the number of features, so by itself it takes the most of a list;
+    Reconstruction as a rule grows with the number of features, so it takes the most of a list;
     `tolerance` makes it stop where more features bring little. Of candidates that are equal by the
     criterion, the one with fewest features is taken, then the first in the grid.
 
