@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.special import entr
 from scipy.stats import norm
 from sklearn.utils import check_array
 
@@ -199,6 +200,168 @@ def nogueira_stability(
     variance = float(4 / M**2 * np.sum((contribution - contribution.mean()) ** 2))
     reach = float(norm.ppf((1 + confidence) / 2)) * variance**0.5
     return Stability(value, variance, value - reach, value + reach)
+
+
+def clustering_agreement(
+    first: ArrayLike,
+    second: ArrayLike | None = None,
+    measure: Literal["nmi", "ari"] = "nmi",
+) -> float:
+    r"""Return how alike clusterings of the same samples are, on average over pairs.
+
+    "nmi" is the mutual information over the geometric mean of the entropies, "ari" the adjusted
+    Rand index, the share of pairs of samples on which two clusterings agree, corrected for chance:
+
+    .. math:: \text{NMI} = \frac{I(a; b)}{\sqrt{H(a) H(b)}}, \qquad
+        \text{ARI} = \frac{\sum_{ij} \binom{n_{ij}}{2} - E}
+        {\frac{1}{2} (\sum_i \binom{n_i}{2} + \sum_j \binom{n_j}{2}) - E}, \quad
+        E = \sum_i \binom{n_i}{2} \sum_j \binom{n_j}{2} \Big/ \binom{n}{2}
+
+    Parameters
+    ----------
+    first : array-like of int of shape (n_runs, n_samples) or (n_samples,)
+        Clusterings, numbered from 0; what the numbers are means nothing.
+    second : array-like of int of shape (n_runs, n_samples) or (n_samples,), optional
+        Others: every clustering of `first` is compared with every one of these. Without them the
+        clusterings of `first` are compared with one another.
+    measure : {"nmi", "ari"}, default="nmi"
+        How two clusterings are compared.
+
+    Returns
+    -------
+    float
+        At most 1, which identical partitions reach; larger is better. A single clustering agrees
+        with itself: 1.
+
+    Examples
+    --------
+    >>> from bsufs.metrics.label_free import clustering_agreement
+    >>> clustering_agreement([0, 0, 1, 1], [1, 1, 0, 0])
+    1.0
+    >>> round(clustering_agreement([[0, 0, 1, 1], [0, 0, 1, 2]], measure="ari"), 4)
+    0.5714
+    """
+    if measure not in ("nmi", "ari"):
+        raise ValueError(f"measure must be 'nmi' or 'ari', got {measure!r}.")
+    index = _normalised_information if measure == "nmi" else _adjusted_rand
+    rows = _clusterings("first", first)
+    if second is None:
+        if len(rows) == 1:
+            return 1.0
+        pairs = [(row, rows[i + 1 :]) for i, row in enumerate(rows[:-1])]
+    else:
+        columns = _clusterings("second", second)
+        if columns.shape[1] != rows.shape[1]:
+            raise ValueError(
+                "first and second must cluster the same samples, got "
+                f"{rows.shape[1]} and {columns.shape[1]} samples."
+            )
+        pairs = [(row, columns) for row in rows]
+    return float(np.concatenate([index(_shared_counts(*pair)) for pair in pairs]).mean())
+
+
+def _clusterings(name: str, labels: ArrayLike) -> NDArray[np.integer[Any]]:
+    found = np.atleast_2d(np.asarray(labels))
+    if found.ndim != 2 or found.size == 0 or found.dtype.kind not in "iu" or found.min() < 0:
+        raise ValueError(
+            f"{name} must hold cluster numbers from 0 in one row per clustering, got an array of "
+            f"{found.dtype} of shape {found.shape}."
+        )
+    return found
+
+
+def _shared_counts(one: NDArray[Any], many: NDArray[Any]) -> Array:
+    """Count the samples that a cluster (row) shares with each cluster (column) of every other."""
+    runs, n_rows, n_columns = len(many), int(one.max()) + 1, int(many.max()) + 1
+    cells = (np.arange(runs)[:, None] * n_rows + one) * n_columns + many
+    counts = np.bincount(cells.ravel(), minlength=runs * n_rows * n_columns)
+    return counts.reshape(runs, n_rows, n_columns).astype(np.float64)
+
+
+def _normalised_information(counts: Array) -> Array:
+    """Return the mutual information over the geometric mean of the entropies, for each table."""
+    joint = counts / counts.sum(axis=(1, 2), keepdims=True)
+    entropies = [_entropy(joint.sum(axis=axis)) for axis in (1, 2)]
+    information = entropies[0] + entropies[1] - _entropy(joint.reshape(len(joint), -1))
+    mean = np.sqrt(entropies[0] * entropies[1])
+    # Where one clustering has a single cluster, only another such one says the same.
+    trivial = (entropies[0] == 0) & (entropies[1] == 0)
+    found = np.divide(information, mean, out=trivial.astype(np.float64), where=mean > 0)
+    # Rounding may leave the range by a last digit.
+    return np.asarray(np.clip(found, 0.0, 1.0))
+
+
+def _entropy(shares: Array) -> Array:
+    return np.asarray(entr(shares).sum(axis=1))
+
+
+def _adjusted_rand(counts: Array) -> Array:
+    """Return the adjusted Rand index of each table."""
+    n = counts.sum(axis=(1, 2))
+    together = _pairs(counts).sum(axis=(1, 2))
+    in_rows, in_columns = (_pairs(counts.sum(axis=axis)).sum(axis=1) for axis in (2, 1))
+    expected = in_rows * in_columns / np.maximum(_pairs(n), 1.0)
+    most = (in_rows + in_columns) / 2
+    # No pair to tell apart: all samples in one cluster, or each in its own, in both.
+    same: Array = np.ones_like(n)
+    np.divide(together - expected, most - expected, out=same, where=most != expected)
+    return same
+
+
+def _pairs(counts: Array) -> Array:
+    return counts * (counts - 1.0) / 2.0
+
+
+def wilson_interval(
+    frequency: ArrayLike, n_trials: int, confidence: float = 0.95
+) -> tuple[Array, Array]:
+    r"""Return the Wilson score interval of frequencies, such as how often features are selected.
+
+    .. math:: \frac{\hat p + z^2 / 2M \pm z \sqrt{\hat p (1 - \hat p) / M + z^2 / 4 M^2}}
+        {1 + z^2 / M}
+
+    Parameters
+    ----------
+    frequency : array-like
+        Shares of the trials, between 0 and 1.
+    n_trials : int
+        The number of independent trials, M.
+    confidence : float, default=0.95
+        Level of the interval, between 0 and 1.
+
+    Returns
+    -------
+    lower, upper : arrays
+        Ends of the intervals, within 0 and 1. Never of length zero, even at 0 and 1.
+
+    References
+    ----------
+    Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference.
+    Journal of the American Statistical Association 22(158).
+
+    Examples
+    --------
+    >>> from bsufs.metrics.label_free import wilson_interval
+    >>> lower, upper = wilson_interval(0.5, 10)
+    >>> round(float(lower), 4), round(float(upper), 4)
+    (0.2366, 0.7634)
+    """
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1, got {confidence}.")
+    if n_trials < 1:
+        raise ValueError(f"n_trials must be at least 1, got {n_trials}.")
+    share = np.asarray(frequency, dtype=np.float64)
+    if ((share < 0) | (share > 1)).any():
+        raise ValueError(
+            f"frequency must be between 0 and 1, got numbers from {share.min():g} to "
+            f"{share.max():g}. Divide counts by n_trials."
+        )
+    z = float(norm.ppf((1 + confidence) / 2))
+    centre = share + z**2 / (2 * n_trials)
+    reach = z * np.sqrt(share * (1 - share) / n_trials + z**2 / (4 * n_trials**2))
+    whole = 1 + z**2 / n_trials
+    # Rounding may leave the range by a last digit.
+    return np.maximum((centre - reach) / whole, 0.0), np.minimum((centre + reach) / whole, 1.0)
 
 
 def _selection_matrix(

@@ -1,0 +1,332 @@
+"""Measure how well settings are chosen without labels: accuracy and regret on public datasets.
+
+Every number is the accuracy (ACC, in %) of plain k-means++ on the selected columns, after the best
+matching of clusters and classes. The settings compared are those of `LabelFreeSearch` for `BSUFS`.
+The oracle, and any criterion or combination chosen by its results, is chosen with search
+repetitions; what is printed comes from fresh ones. A criterion is chosen on all datasets but one
+and evaluated on that one, for each in turn.
+
+The datasets are not part of the project. The environment variable BSUFS_DATA names the folder with
+COIL20.mat, Isolet.mat, USPS.mat, umist.mat, GLIOMA.mat, pie.mat and lung_small.mat:
+
+    BSUFS_DATA=<folder> python -m benchmarks.tuning [--datasets LUNG USPS ...] [--cache <folder>]
+
+fastcan is compared where it is installed (`pip install ".[bench]"`). With a cache folder a run that
+was stopped goes on where it was, and datasets can be measured one at a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+from sklearn.decomposition import PCA
+from sklearn.model_selection import ParameterGrid
+
+from benchmarks.defaults import NAMES, error, load, random_rankings, ranked, show
+from bsufs.metrics import batched_kmeans, clustering_accuracy, nogueira_stability
+from bsufs.metrics.criteria import CRITERIA, Criterion, Evidence, RankMean, oriented
+from bsufs.selectors import BSUFS, ColumnSubset, LaplacianScore, MaxVariance, PCARowNorms
+from bsufs.tuning import ConsensusSelector, default_grid
+
+SIZES = (20, 50, 80, 100)
+# Seeds of the repetitions: for choosing with labels, and for what is printed.
+SEARCH_SEED, FRESH_SEED = 11, 22
+N_SEARCH = 12
+CONSENSUS: dict[str, dict[str, Any]] = {
+    "consensus": {},
+    "consensus of ranks": {"aggregate": "rank"},
+    "consensus over halves": {"n_pairs": 5},
+}
+METHODS = {
+    "variance": MaxVariance,
+    "Laplacian score": LaplacianScore,
+    "PCA row norms": PCARowNorms,
+    "greedy column subset": ColumnSubset,
+}
+SINGLE = tuple(c for c in CRITERIA.values() if isinstance(c, Criterion))
+EVERYTHING = RankMean(SINGLE)
+
+
+class Memory:
+    """Answers by key, kept in a file between runs."""
+
+    def __init__(self, file: Path | None) -> None:
+        self.file = file
+        self.answers: dict[Any, Any] = {}
+        self.saved = time.monotonic()
+        if file is not None and file.exists():
+            self.answers = pickle.loads(file.read_bytes())
+
+    def __call__(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """Return the answer to a question, computed if it is a new one."""
+        if key not in self.answers:
+            self.answers[key] = compute()
+            if time.monotonic() - self.saved > 20:
+                self.save()
+        return self.answers[key]
+
+    def save(self) -> None:
+        """Write the answers to the file, all or nothing."""
+        self.saved = time.monotonic()
+        if self.file is not None:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            half_written = self.file.with_suffix(".new")
+            half_written.write_bytes(pickle.dumps(self.answers))
+            half_written.replace(self.file)
+
+
+@dataclass
+class Measured:
+    """What was measured on a dataset.
+
+    Arrays over the settings of the grid have the shape (settings, sizes), with repetitions last.
+    """
+
+    name: str
+    settings: list[dict[str, Any]]
+    search: np.ndarray
+    fresh: np.ndarray
+    criteria: dict[str, np.ndarray]
+    # ACC of the methods that are not tuned, (sizes, repetitions).
+    others: dict[str, np.ndarray]
+
+    def pick(self, criterion: Criterion | RankMean) -> np.ndarray:
+        """Return the setting that a criterion chooses for each size."""
+        return np.array(
+            [
+                int(np.argmax(oriented(criterion, self._values(criterion, size))))
+                for size in range(len(SIZES))
+            ]
+        )
+
+    def _values(self, criterion: Criterion | RankMean, size: int) -> np.ndarray:
+        columns = {name: values[:, size] for name, values in self.criteria.items()}
+        if isinstance(criterion, RankMean):
+            return criterion.combine(columns)
+        return columns[criterion.name]
+
+    def correlation(self, criterion: Criterion | RankMean, size: int) -> float:
+        """Return the rank correlation of a criterion with ACC over the grid."""
+        values = oriented(criterion, self._values(criterion, size))
+        if np.ptp(values) == 0:
+            return 0.0
+        return float(spearmanr(values, self.fresh[:, size].mean(axis=1)).statistic)
+
+    def reached(self, picks: np.ndarray, acc: np.ndarray) -> np.ndarray:
+        """Return ACC of the settings picked, (sizes, repetitions)."""
+        return np.stack([acc[pick, size] for size, pick in enumerate(picks)])
+
+    def oracle(self) -> np.ndarray:
+        """Return ACC of the settings that are best by labels."""
+        return self.reached(self.search.mean(axis=2).argmax(axis=0), self.fresh)
+
+
+def fastcan_ranking(X: np.ndarray) -> np.ndarray:
+    """Return the columns that fastcan takes first, judged by the principal components."""
+    from fastcan import FastCan
+
+    m = BSUFS(1).fit(X).n_components_
+    most = min(max(SIZES), X.shape[0] - 1, X.shape[1])
+    scores = PCA(m, random_state=0).fit_transform(X)
+    return np.asarray(FastCan(most, verbose=0).fit(X, scores).indices_)
+
+
+def measure(name: str, memory: Memory, repetitions: int) -> Measured:
+    """Select, judge and cluster on a dataset."""
+    X, y = load(name)
+    classes = np.unique(y, return_inverse=True)[1]
+    n_classes = int(classes.max()) + 1
+    evidence = Evidence(X)
+
+    def acc(features: np.ndarray, seed: int, n_runs: int) -> np.ndarray:
+        columns = np.unique(features)
+
+        def cluster() -> np.ndarray:
+            runs = batched_kmeans(X[:, columns], n_classes, n_runs=n_runs, random_state=seed)
+            return np.array([100 * clustering_accuracy(classes, labels) for labels in runs.labels])
+
+        return memory(("acc", columns.tobytes(), seed, n_runs), cluster)
+
+    def curve(ranking: np.ndarray, seed: int, n_runs: int) -> np.ndarray:
+        return np.stack([acc(ranking[:k], seed, n_runs) for k in SIZES])
+
+    def judge(criterion: Criterion, features: np.ndarray) -> float:
+        columns = np.unique(features)
+        key = ("criterion", repr(criterion), columns.tobytes())
+        return memory(key, partial(criterion.judge, evidence, columns))
+
+    def ranking_of(setting: dict[str, Any], rows: Any = slice(None)) -> np.ndarray:
+        return ranked(BSUFS(100, **setting).fit(X[rows]))
+
+    def stability(setting: dict[str, Any]) -> list[float]:
+        criterion = CRITERIA["stability"]
+        rows = [evidence.subsample(i, criterion.share) for i in range(criterion.n_subsamples)]
+        rankings = [ranking_of(setting, part) for part in rows]
+        # One ranking serves all sizes, where the criterion itself would select for each.
+        return [
+            nogueira_stability([ranking[:k] for ranking in rankings], X.shape[1]).value
+            for k in SIZES
+        ]
+
+    grid = default_grid(BSUFS(), X)
+    settings = list(ParameterGrid(grid))
+    search, fresh = [], []
+    criteria: dict[str, list[list[float]]] = {criterion.name: [] for criterion in SINGLE}
+    for setting in settings:
+        key = repr(sorted(setting.items()))
+        ranking = memory(("ranking", key), partial(ranking_of, setting))
+        search.append(curve(ranking, SEARCH_SEED, N_SEARCH))
+        fresh.append(curve(ranking, FRESH_SEED, repetitions))
+        for criterion in SINGLE:
+            values = (
+                memory(("stability", key), partial(stability, setting))
+                if criterion.needs_selector
+                else [judge(criterion, ranking[:k]) for k in SIZES]
+            )
+            criteria[criterion.name].append(values)
+
+    rankings: dict[str, Callable[[], np.ndarray]] = {"default": lambda: ranking_of({})}
+    if find_spec("fastcan") is not None:
+        rankings["fastcan"] = lambda: fastcan_ranking(X)
+    consensus = CONSENSUS | {"consensus over the grid": {"param_grid": grid, "n_rotations": 0}}
+    for label, parameters in consensus.items():
+        selector = ConsensusSelector(n_features_to_select=100, **parameters)
+        rankings[label] = partial(lambda selector: ranked(selector.fit(X)), selector)
+    for label, method in METHODS.items():
+        rankings[label] = partial(lambda method: ranked(method(100).fit(X)), method)
+    others = {
+        label: curve(memory(("ranking", label), compute), FRESH_SEED, repetitions)
+        for label, compute in rankings.items()
+    }
+    chance = [curve(each, FRESH_SEED, repetitions) for each in random_rankings(X.shape[1])]
+    others["random, mean of 10"] = np.mean(chance, axis=0)
+    whole = acc(np.arange(X.shape[1]), FRESH_SEED, repetitions)
+    others["all features"] = np.tile(whole, (len(SIZES), 1))
+    memory.save()
+    return Measured(
+        name,
+        settings,
+        np.array(search),
+        np.array(fresh),
+        {name: np.array(values) for name, values in criteria.items()},
+        others,
+    )
+
+
+def left_out(measured: list[Measured], choices: Iterable[Criterion | RankMean]) -> Any:
+    """Choose a criterion on all datasets but one, and return what it reaches on that one."""
+    choices = list(choices)
+    seen = np.array(
+        [[data.reached(data.pick(c), data.search).mean() for c in choices] for data in measured]
+    )
+    picks = [int(np.delete(seen, i, axis=0).mean(axis=0).argmax()) for i in range(len(measured))]
+    reached = [
+        data.reached(data.pick(choices[pick]), data.fresh)
+        for data, pick in zip(measured, picks, strict=True)
+    ]
+    return np.array(reached), [choices[pick] for pick in picks]
+
+
+def described(criterion: Criterion | RankMean) -> str:
+    """Return a name that tells combinations apart."""
+    if isinstance(criterion, RankMean):
+        return " + ".join(part.name for part in criterion.criteria)
+    return criterion.name
+
+
+def print_accuracy(measured: list[Measured]) -> None:
+    """Print ACC of everything, and how far it is from the oracle and from random columns."""
+    oracle = np.array([data.oracle() for data in measured])
+    results = {"oracle (needs labels)": oracle}
+    for criterion in (*SINGLE, CRITERIA["rank_mean"], EVERYTHING):
+        label = "rank mean of all" if criterion is EVERYTHING else criterion.name
+        reached = [data.reached(data.pick(criterion), data.fresh) for data in measured]
+        results[f"by {label}"] = np.array(reached)
+    notes = []
+    if len(measured) > 1:
+        subsets = [RankMean(parts) for size in range(1, 7) for parts in combinations(SINGLE, size)]
+        for label, choices in (("criterion", SINGLE), ("combination", subsets)):
+            results[f"{label} chosen on the others"], picks = left_out(measured, choices)
+            chosen = (f"{d.name}: {described(p)}" for d, p in zip(measured, picks, strict=True))
+            notes.append(f"{label.capitalize()} chosen on the other datasets: {'; '.join(chosen)}.")
+    for label in measured[0].others:
+        results[label] = np.array([data.others[label] for data in measured])
+    grid_mean = [data.fresh.mean(axis=0) for data in measured]
+    results["mean of the grid"] = np.array(grid_mean)
+
+    names = [data.name for data in measured]
+    chance = results["random, mean of 10"].mean(axis=2)
+    greedy = results["greedy column subset"].mean(axis=2)
+    rows = []
+    for label, acc in results.items():
+        by_size = acc.mean(axis=(0, 2))
+        each = acc.mean(axis=2)
+        regret = (oracle - acc).mean(axis=(1, 2))
+        spread = f" ± {error(regret):.1f}" if len(measured) > 1 else ""
+        better = [int(np.sum(each[:, -1] > rival[:, -1])) for rival in (chance, greedy)]
+        rows.append(
+            [label, *by_size, float(by_size.mean()), f"{regret.mean():.1f}{spread}"]
+            + [f"{count} of {len(measured)}" for count in better]
+            + [float(value) for value in each[:, -1]]
+        )
+    heads = [f"k = {k}" for k in SIZES] + ["mean", "regret"]
+    heads += ["above random at k = 100", "above greedy at k = 100"]
+    show([*heads, *(f"{name}, k = 100" for name in names)], rows)
+    print("\n\n".join(notes), "\n")
+
+
+def print_correlations(measured: list[Measured]) -> None:
+    """Print how well each criterion orders the settings by ACC."""
+    rows = []
+    for criterion in (*SINGLE, CRITERIA["rank_mean"], EVERYTHING):
+        found = np.array(
+            [[d.correlation(criterion, size) for size in range(len(SIZES))] for d in measured]
+        )
+        label = "rank mean of all" if criterion is EVERYTHING else criterion.name
+        rows.append([label] + [f"{v:.2f}" for v in (*found.mean(axis=0), *found.mean(axis=1))])
+    show([*(f"k = {k}" for k in SIZES), *(data.name for data in measured)], rows)
+
+
+def main() -> None:
+    """Print the tables as Markdown."""
+    parser = argparse.ArgumentParser(description="Measure choices made without labels.")
+    parser.add_argument("--datasets", nargs="*", choices=NAMES, default=list(NAMES))
+    parser.add_argument("--cache", type=Path, help="folder to keep results in between runs")
+    parser.add_argument("--repetitions", type=int, default=24, help="fresh repetitions of k-means")
+    options = parser.parse_args()
+    if not os.environ.get("BSUFS_DATA"):
+        print("BSUFS_DATA does not name the folder of the datasets: nothing to measure.")
+        return
+    measured = []
+    for name in options.datasets:
+        stored = Path(os.environ["BSUFS_DATA"]) / f"{name.replace('LUNG', 'lung_small')}.mat"
+        if not stored.exists():
+            print(f"{name}: left out, BSUFS_DATA holds no {stored.name}.")
+            continue
+        began = time.perf_counter()
+        file = None if options.cache is None else options.cache / f"{name}.pickle"
+        measured.append(measure(name, Memory(file), options.repetitions))
+        seconds = time.perf_counter() - began
+        print(f"{name}: {len(measured[-1].settings)} settings, {seconds:.0f} s", flush=True)
+    if not measured:
+        return
+    print("\n## Accuracy and regret\n")
+    print_accuracy(measured)
+    print("## Rank correlation with the accuracy over the grid\n")
+    print_correlations(measured)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,133 @@
+"""The settings that are tried when the caller names none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bsufs._typing import Array
+from bsufs.scatter import make_scatter
+from bsufs.selectors._base import BaseSelector
+from bsufs.solvers.components import start_frame
+
+Grid = dict[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class _Extent:
+    """What a grid has to know about the data."""
+
+    n_samples: int
+    n_features: int
+    n_components: int
+
+    def components(self, *factors: float) -> list[int]:
+        """Return multiples of the number of components above the noise edge."""
+        most = max(1, min(self.n_samples - 1, self.n_features))
+        found = {min(max(1, round(factor * self.n_components)), most) for factor in factors}
+        return sorted(found)
+
+    def neighbours(self) -> list[int]:
+        """Return numbers of neighbours that there are samples for."""
+        return sorted({min(number, self.n_samples - 1) for number in (3, 5, 10)})
+
+
+def _components(data: _Extent) -> Grid:
+    return {"n_components": data.components(0.5, 1, 2)}
+
+
+def _neighbours(data: _Extent) -> Grid:
+    return {"n_neighbors": data.neighbours()}
+
+
+def _components_and_neighbours(data: _Extent) -> Grid:
+    return _components(data) | _neighbours(data)
+
+
+def _bsufs(data: _Extent) -> Grid:
+    return {
+        "n_components": data.components(0.5, 0.75, 1, 1.5, 2),
+        "p": [0.0, 0.5, 1.0],
+        "beta_row": [3.0, 10.0],
+    }
+
+
+def _column_subset(data: _Extent) -> Grid:
+    return {"method": ["greedy", "pivoted-qr"]}
+
+
+# Methods without an entry have nothing to tune, or nothing that a rule of thumb covers.
+_GRIDS: dict[str, Callable[[_Extent], Grid]] = {
+    "BSUFS": _bsufs,
+    "ColumnSubset": _column_subset,
+    "FENPCAFS": _components,
+    "FSPCA": _components,
+    "LaplacianScore": _neighbours,
+    "MCFS": _components_and_neighbours,
+    "NLGMS": _neighbours,
+    "PCARowNorms": _components,
+    "RNE": _neighbours,
+    "SOGFS": _neighbours,
+    "SPCAFS": _components,
+    "UDFS": _components_and_neighbours,
+}
+
+
+def default_grid(estimator: BaseSelector, X: Array) -> Grid:
+    """Return the settings worth trying for a selector on some data.
+
+    Parameters
+    ----------
+    estimator : selector
+        Which method; a subclass takes the grid of its parent.
+    X : array of shape (n_samples, n_features)
+        The data.
+
+    Returns
+    -------
+    dict of str to list
+        Values by parameter; empty for a method without a grid.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bsufs.selectors import BSUFS
+    >>> from bsufs.tuning import default_grid
+    >>> default_grid(BSUFS(), load_digits().data)["n_components"]
+    [4, 5, 7, 10, 14]
+    """
+    families = (cls.__name__ for cls in type(estimator).__mro__)
+    make = next((_GRIDS[name] for name in families if name in _GRIDS), None)
+    if make is None:
+        return {}
+    scatter = make_scatter(X)
+    m = start_frame(scatter, "auto")[0].size if scatter.diagonal().any() else 1
+    parameters = estimator.get_params()
+    never_keep = parameters.get("never_keep")
+    n_barred = 0 if never_keep is None else np.atleast_1d(never_keep).size
+    grid = make(_Extent(X.shape[0], X.shape[1] - n_barred, m))
+    if not isinstance(parameters.get("init", ""), str):
+        # A start given as a matrix fixes the number of components.
+        grid.pop("n_components", None)
+    return grid
+
+
+def default_paths(estimator: BaseSelector) -> Grid:
+    """Return the settings over which a consensus is formed.
+
+    Parameters
+    ----------
+    estimator : selector
+        Which method.
+
+    Returns
+    -------
+    dict of str to list
+        Exponents and ties of the row penalty for `BSUFS`; empty for other methods.
+    """
+    if any(cls.__name__ == "BSUFS" for cls in type(estimator).__mro__):
+        return {"p": [0.0, 0.5, 1.0], "beta_row": [3.0, 10.0, 30.0]}
+    return {}

@@ -1,0 +1,376 @@
+"""One ranking out of many: over settings, rotated starts and halves of the rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from bsufs._typing import Array, Indices, Mask
+from bsufs.metrics.label_free import wilson_interval
+from bsufs.scatter import make_scatter
+from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored
+from bsufs.selectors._columns import canonical_order, column_variances
+from bsufs.selectors.bsufs import BSUFS
+from bsufs.solvers.components import start_frame
+from bsufs.stiefel import polar_factor
+from bsufs.tuning._grids import default_paths
+from bsufs.tuning._wrapped import (
+    Setting,
+    as_seed,
+    checked_settings,
+    selector_inside,
+    with_column_numbers,
+)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run of the selector: its settings, and which rotation it starts from (0 for none)."""
+
+    setting: Setting
+    rotation: int
+
+
+class ConsensusSelector(BaseSelector):
+    r"""Rank features by what many runs of a selector agree on.
+
+    The runs differ in their settings, in where they start (the principal components, and these
+    after random rotations) and, if asked for, in the rows that they see. Features are ranked by
+    their mean score. How often each is among the selected ones tells how far to trust the
+    selection; with halves of the rows, a set with a bound on the expected number of false
+    selections can be had.
+
+    Parameters
+    ----------
+    estimator : selector, optional
+        The method to run, one of `bsufs.selectors`; `BSUFS()` by default. Its `must_keep` and
+        `never_keep` hold for the consensus too.
+    n_features_to_select : int, float or "auto", default="auto"
+        How many features to keep; "auto" applies the rule of the estimator to the consensus
+        ranking.
+    param_grid : dict or list of dicts, optional
+        Settings to run: names of parameters of the estimator with lists of values. By default, for
+        `BSUFS`, the exponents 0, 1/2 and 1 with a tie of 3, 10 and 30; a single run of the
+        estimator as it is for other methods.
+    n_rotations : int, default=1
+        Randomly rotated starts for each setting, besides the principal components themselves. Only
+        `BSUFS` has a start to rotate.
+    n_pairs : int, default=0
+        Random splits of the rows into two halves, each of which is a draw of its own. With 0 all
+        runs see all rows.
+    aggregate : {"score", "rank"}, default="score"
+        What is averaged over the runs: scores, brought to the range from 0 to 1 in each run (for
+        `BSUFS` the share of the path that a feature survives), or ranks.
+    max_false_selections : float, optional
+        Ask for `stable_support_`, with at most this many false selections in expectation. Needs
+        `n_pairs` (see Notes).
+    threshold : float, default=0.75
+        Share of the draws that must select a feature for it to be in `stable_support_`, above 1/2.
+    confidence : float, default=0.95
+        Level of the intervals of `selection_frequencies_`.
+    random_state : int, RandomState instance or None, default=0
+        Seed of rotations and halves, and of the estimator where it has none.
+    n_jobs : int, optional
+        Threads to work with; the result is the same for any number.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        Mean score over all runs; larger is better.
+    ranking_ : array of int of shape (n_features,)
+        1 for the best feature.
+    support_ : array of bool of shape (n_features,)
+        The selected features.
+    selected_features_ : array of shape (n_features_to_select,)
+        Names, or column numbers where there are no names, best first.
+    selection_frequencies_ : array of shape (n_features,)
+        Share of the draws (of the runs, where all see all rows) in which the feature is among the
+        first `n_features_to_select`.
+    selection_frequency_intervals_ : array of shape (n_features, 2)
+        Wilson intervals of these frequencies, as if draws were independent.
+    trial_rankings_ : array of int of shape (n_trials, n_features)
+        The ranking in each draw (in each run, where all see all rows).
+    stable_support_ : array of bool of shape (n_features,)
+        With `max_false_selections`: the features that at least `threshold` of the draws have among
+        their first `n_per_draw_`. There may be none.
+    n_per_draw_ : int
+        With `max_false_selections`: how many features each draw proposes, q.
+    false_selection_bound_ : float
+        With `max_false_selections`: the bound that holds for `stable_support_`.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, if all are strings.
+
+    Notes
+    -----
+    Stability selection: of d features each draw proposes its first q. Those that a share of at
+    least pi of the draws propose hold V false ones with
+
+    .. math:: E[V] \le \frac{q^2}{(2 \pi - 1) d}
+
+    and q is the largest number for which the bound is at most `max_false_selections`. d counts the
+    columns that vary and may be selected. What "false" means is an assumption, and the bound is
+    worth no more than it: (i) Meinshausen and Bühlmann: there is a set of noise features whose
+    selections are exchangeable, and the method is not worse than guessing; (ii) Shah and Samworth,
+    for complementary pairs of halves as drawn here: without any assumption, false features are
+    those that a draw proposes with a probability of at most q/d. Neither says that a stable
+    feature is useful.
+
+    A draw is half of the rows; all settings and starts see the same one, and their mean score
+    ranks the features in it. `BSUFS` forms the scatter and its principal components once a draw.
+
+    References
+    ----------
+    Meinshausen, N., Bühlmann, P. (2010). Stability selection. Journal of the Royal Statistical
+    Society B 72(4).
+
+    Shah, R. D., Samworth, R. J. (2013). Variable selection with error control: another look at
+    stability selection. Journal of the Royal Statistical Society B 75(1).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bsufs.tuning import ConsensusSelector
+    >>> selector = ConsensusSelector(n_features_to_select=16).fit(load_digits().data)
+    >>> int((selector.selection_frequencies_ == 1).sum()) <= 16
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [BaseSelector, None],
+        "n_features_to_select": NUMBER_OF_FEATURES,
+        "param_grid": [dict, list, None],
+        "n_rotations": [Interval(Integral, 0, None, closed="left")],
+        "n_pairs": [Interval(Integral, 0, None, closed="left")],
+        "aggregate": [StrOptions({"score", "rank"})],
+        "max_false_selections": [Interval(Real, 0, None, closed="neither"), None],
+        "threshold": [Interval(Real, 0.5, 1, closed="right")],
+        "confidence": [Interval(Real, 0, 1, closed="neither")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        estimator: BaseSelector | None = None,
+        *,
+        n_features_to_select: int | float | str = "auto",
+        param_grid: Any = None,
+        n_rotations: int = 1,
+        n_pairs: int = 0,
+        aggregate: str = "score",
+        max_false_selections: float | None = None,
+        threshold: float = 0.75,
+        confidence: float = 0.95,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_features_to_select = n_features_to_select
+        self.param_grid = param_grid
+        self.n_rotations = n_rotations
+        self.n_pairs = n_pairs
+        self.aggregate = aggregate
+        self.max_false_selections = max_false_selections
+        self.threshold = threshold
+        self.confidence = confidence
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    # The base class asks for them under these names.
+
+    @property
+    def must_keep(self) -> Any:
+        """Features that are always selected: those of the estimator."""
+        return getattr(self.estimator, "must_keep", None)
+
+    @property
+    def never_keep(self) -> Any:
+        """Features that are never selected: those of the estimator."""
+        return getattr(self.estimator, "never_keep", None)
+
+    @property
+    def _accepts_sparse(self) -> bool:  # type: ignore[override] # as the estimator inside does
+        return bool((BSUFS if self.estimator is None else self.estimator)._accepts_sparse)
+
+    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
+        seed = as_seed(self.random_state)
+        d = X.shape[1]
+        inside = selector_inside(self.estimator, seed)
+        inside.set_params(n_features_to_select=self.n_features_to_select)
+        inside = with_column_numbers(inside, self._feature_names(), d, np.arange(d))
+        variances = column_variances(X)
+        self._plan_error_control(X.shape[0], variances)
+        runs = list(self._runs(inside))
+        trials = self._trials(inside, X, runs, seed)
+        order = canonical_order(X)
+        position = np.empty(d, dtype=np.intp)
+        position[order] = np.arange(d)
+        self.trial_rankings_ = self._rankings(trials, variances, position)
+
+        def auto_n_features(best_first: Indices) -> int:
+            return _prepared(inside, d)._fit(X, None).auto_n_features(best_first)
+
+        return Scored(
+            scores=trials.mean(axis=0),
+            variances=variances,
+            position=position,
+            auto_n_features=auto_n_features,
+        )
+
+    def _plan_error_control(self, n_samples: int, variances: Array) -> None:
+        """Find out how many features a draw may propose for the bound to hold."""
+        if self.n_pairs and n_samples < 4:
+            raise ValueError(
+                "n_pairs splits the rows into halves of at least two, but X has n_samples = "
+                f"{n_samples}. Pass more rows, or n_pairs=0."
+            )
+        if self.max_false_selections is None:
+            return
+        if not self.n_pairs:
+            raise ValueError(
+                "max_false_selections needs halves of the rows, but n_pairs is 0. Pass n_pairs=50, "
+                "the usual number."
+            )
+        _, barred = self._forced_and_barred()
+        d = max(1, int(np.count_nonzero((variances > 0) & ~barred)))
+        slack = (2.0 * self.threshold - 1.0) * d
+        q = min(math.isqrt(math.floor(self.max_false_selections * slack + 1e-9)), d)
+        if q < 1:
+            raise ValueError(
+                f"max_false_selections must be at least {1 / slack:.3g} for {d} features and "
+                f"threshold={self.threshold:g}, got {self.max_false_selections:g}: no draw could "
+                "propose a feature. Raise it, or the threshold."
+            )
+        self.n_per_draw_ = q
+        self.false_selection_bound_ = q**2 / slack
+
+    def _runs(self, inside: BaseSelector) -> Iterator[_Run]:
+        grid = default_paths(inside) if self.param_grid is None else self.param_grid
+        starts = self.n_rotations + 1 if isinstance(inside, BSUFS) else 1
+        for setting in checked_settings(grid, inside):
+            for rotation in range(starts):
+                yield _Run(setting, rotation)
+
+    def _trials(self, inside: BaseSelector, X: Any, runs: Sequence[_Run], seed: int) -> Array:
+        """Return the scores of each draw, or of each run where all see all rows."""
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        if not self.n_pairs:
+            draw = _Draw(inside, X, seed)
+            draw.prepare(runs)
+            scores = parallel(delayed(draw.scores)(run, self.aggregate) for run in runs)
+            return np.array(scores)
+
+        def mean_scores(rows: Indices) -> Array:
+            draw = _Draw(inside, X[rows], seed)
+            return np.asarray(np.mean([draw.scores(run, self.aggregate) for run in runs], axis=0))
+
+        return np.array(parallel(delayed(mean_scores)(rows) for rows in self._halves(X, seed)))
+
+    def _halves(self, X: Any, seed: int) -> Iterator[Indices]:
+        n = X.shape[0]
+        for number in range(self.n_pairs):
+            shuffled = np.random.default_rng([seed, number]).permutation(n)
+            yield np.sort(shuffled[: n // 2])
+            yield np.sort(shuffled[n // 2 : 2 * (n // 2)])
+
+    def _rankings(self, trials: Array, variances: Array, position: Indices) -> NDArray[np.int32]:
+        """Rank the features in every trial, by the same rules as in the consensus."""
+        forced, barred = self._forced_and_barred()
+        rankings = np.empty(trials.shape, dtype=np.int32)
+        for ranking, scores in zip(rankings, trials, strict=True):
+            best_first = np.lexsort(
+                (position, -variances, -scores, variances <= 0, barred, ~forced)
+            )
+            ranking[best_first] = np.arange(1, scores.size + 1)
+        return rankings
+
+    def _finish(self, scored: Scored) -> None:
+        super()._finish(scored)
+        k, n_trials = np.count_nonzero(self.support_), len(self.trial_rankings_)
+        self.selection_frequencies_ = (self.trial_rankings_ <= k).mean(axis=0)
+        self.selection_frequency_intervals_ = np.column_stack(
+            wilson_interval(self.selection_frequencies_, n_trials, self.confidence)
+        )
+        if self.max_false_selections is not None:
+            proposed = (self.trial_rankings_ <= self.n_per_draw_).mean(axis=0)
+            self.stable_support_: Mask = proposed >= self.threshold
+
+
+class _Draw:
+    """Some rows, and what all runs on them share."""
+
+    def __init__(self, inside: BaseSelector, X: Any, seed: int) -> None:
+        self.inside, self.X, self.seed = inside, X, seed
+        self.frames: dict[Any, Array] = {}
+        if isinstance(inside, BSUFS):
+            self.order = canonical_order(X)
+            self.scatter = make_scatter(X, None, self.order)
+
+    def prepare(self, runs: Sequence[_Run]) -> None:
+        """Find the principal components before threads ask for them."""
+        for run in runs:
+            selector = self._selector(run)
+            if isinstance(selector, BSUFS):
+                self._frame(selector)
+
+    def _selector(self, run: _Run) -> BaseSelector:
+        selector = _prepared(self.inside, self.X.shape[1])
+        selector.set_params(**run.setting)
+        return selector
+
+    def scores(self, run: _Run, aggregate: str) -> Array:
+        """Return the scores, or ranks, of a run in the range from 0 to 1."""
+        selector = self._selector(run)
+        if isinstance(selector, BSUFS):
+            W = self._frame(selector)
+            if run.rotation:
+                m = W.shape[1]
+                rng = np.random.default_rng([self.seed, run.rotation])
+                W = W @ polar_factor(rng.standard_normal((m, m)))
+            selector.set_params(init=W)
+            found = selector._solve(self.scatter, self.order).scores
+        else:
+            found = selector.fit(self.X).scores_
+        if aggregate == "rank":
+            found = rankdata(found)
+        lowest, reach = found.min(), np.ptp(found)
+        return np.asarray((found - lowest) / reach if reach > 0 else np.zeros(found.size))
+
+    def _frame(self, selector: BSUFS) -> Array:
+        """Return the start of a run, with a row for each column of X."""
+        if not isinstance(selector.init, str):
+            return np.asarray(selector.init, dtype=np.float64)
+        m = selector.n_components
+        if m not in self.frames:
+            _, barred = selector._forced_and_barred()
+            allowed = self.order[~barred[self.order]]
+            scatter = self.scatter
+            if barred.any():
+                scatter = scatter.restricted(~barred[self.order])
+            if not scatter.diagonal().any():
+                # Left to the solver, which says what is wrong.
+                return np.eye(self.X.shape[1], 1)
+            found = start_frame(scatter, m)[1]
+            frame = np.zeros((self.X.shape[1], found.shape[1]))
+            frame[allowed] = found
+            self.frames[m] = frame
+        return self.frames[m]
+
+
+def _prepared(inside: BaseSelector, n_features: int) -> BaseSelector:
+    """Return a copy that knows the number of columns, as after validation."""
+    selector: BaseSelector = clone(inside)
+    selector.n_features_in_ = n_features
+    return selector

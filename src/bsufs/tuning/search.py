@@ -1,0 +1,372 @@
+"""Choose the settings of a selector, and the number of features, without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn.base import BaseEstimator, clone
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
+
+from bsufs._typing import Array, Indices, Mask
+from bsufs.metrics.criteria import (
+    CRITERIA,
+    Criterion,
+    Evidence,
+    RankMean,
+    as_criterion,
+    oriented,
+    with_parts,
+)
+from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, require_two_rows
+from bsufs.selectors._columns import canonical_order
+from bsufs.tuning._grids import default_grid
+from bsufs.tuning._wrapped import (
+    Setting,
+    as_seed,
+    checked_settings,
+    selector_inside,
+    with_column_numbers,
+)
+
+# What the search takes over from the selector that it has chosen.
+_DELEGATED = ("scores_", "ranking_", "support_", "selected_features_", "n_features_in_")
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A setting, the number of features asked for with it, and what it selected."""
+
+    setting: Setting
+    n_features_to_select: Any
+    support: Mask
+
+    def parameters(self) -> Setting:
+        return {**self.setting, "n_features_to_select": self.n_features_to_select}
+
+
+# scikit-learn has no type hints, so its classes are Any to the type checker.
+class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Choose the settings of a selector by a criterion that sees the data alone.
+
+    Every setting of a grid selects features; each distinct set is judged once by every criterion
+    asked for; one criterion decides. The search is a selector itself: it selects what the best
+    setting selects.
+
+    Parameters
+    ----------
+    estimator : selector, optional
+        The method to tune, one of `bsufs.selectors`; `BSUFS()` by default.
+    n_features_to_select : int, float, "auto", list of these, or None, default=None
+        How many features to keep; as the estimator says by default. Of a list the criterion
+        chooses one (see Notes).
+    param_grid : dict or list of dicts, optional
+        Names of parameters of the estimator with lists of values, as in scikit-learn. By default a
+        small grid that suits the method and the data: for `BSUFS` the number of components around
+        that above the noise edge, `p` and `beta_row`.
+    criterion : str or criterion object, default="rank_mean"
+        What decides: "reconstruction", "permutation_gap", "clustering_agreement",
+        "restart_agreement", "redundancy", "stability", "rank_mean", or an object of
+        `bsufs.metrics.criteria` with settings of its own.
+    report : "all", or sequence of str or criterion objects, default=()
+        Criteria to compute besides, for the table only.
+    tolerance : float, default=0.0
+        With several numbers of features: take the fewest whose value lies within this share of
+        the range between the worst and the best candidate.
+    random_state : int, RandomState instance or None, default=0
+        Seed of folds, permutations, subsamples and starts, and of the estimator where it has none.
+    n_jobs : int, optional
+        Threads to work with; the result is the same for any number.
+
+    Attributes
+    ----------
+    criteria_ : pandas.DataFrame or dict of arrays
+        A row for each setting: its parameters (`param_...`), `n_features`, the value of every
+        criterion, and `rank`, 1 for the best by the one that decides. A data frame where pandas is
+        installed.
+    best_index_ : int
+        The row of the setting that was chosen.
+    best_params_ : dict
+        Its parameters, with `n_features_to_select`.
+    best_score_ : float
+        Its value by the criterion that decides.
+    best_estimator_ : selector
+        The selector with these settings, fitted.
+    scores_ : array of shape (n_features,)
+        Those of the best estimator; larger is better.
+    ranking_ : array of int of shape (n_features,)
+        1 for the best feature.
+    support_ : array of bool of shape (n_features,)
+        The selected features.
+    selected_features_ : array of shape (n_features_to_select,)
+        Names, or column numbers where there are no names, best first.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, if all are strings.
+
+    Notes
+    -----
+    Reconstruction as a rule grows with the number of features, so it takes the most of a list;
+    `tolerance` makes it stop where more features bring little. Of candidates that are equal by the
+    criterion, the one with fewest features is taken, then the first in the grid.
+
+    Columns are judged in an order that depends on their contents, so the order in which they come
+    does not matter.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from bsufs.selectors import BSUFS
+    >>> from bsufs.tuning import LabelFreeSearch
+    >>> X = StandardScaler().fit_transform(load_wine().data)
+    >>> search = LabelFreeSearch(BSUFS(4), param_grid={"p": [0.0, 1.0]}).fit(X)
+    >>> search.transform(X).shape
+    (178, 4)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [BaseSelector, None],
+        "n_features_to_select": [*NUMBER_OF_FEATURES, list, tuple, np.ndarray, None],
+        "param_grid": [dict, list, None],
+        "criterion": [str, Criterion, RankMean],
+        "report": [str, list, tuple],
+        "tolerance": [Interval(Real, 0, 1, closed="both")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        estimator: BaseSelector | None = None,
+        *,
+        n_features_to_select: Any = None,
+        param_grid: Any = None,
+        criterion: str | Criterion | RankMean = "rank_mean",
+        report: Any = (),
+        tolerance: float = 0.0,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.n_features_to_select = n_features_to_select
+        self.param_grid = param_grid
+        self.criterion = criterion
+        self.report = report
+        self.tolerance = tolerance
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Try the settings, judge what they select, and keep the best.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            The data: finite numbers, at least two rows.
+        y : None
+            Not used; there for the scikit-learn interface.
+
+        Returns
+        -------
+        self
+            The fitted search.
+        """
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
+        self._validate_params()
+        decisive = as_criterion(self.criterion, "criterion")
+        criteria = with_parts([decisive, *self._reported()])
+        seed = as_seed(self.random_state)
+        estimator = selector_inside(self.estimator, seed)
+        data, names = _validated(estimator, X)
+        settings = self._settings(estimator, data)
+        candidates = self._candidates(estimator, X, settings)
+        values = self._judged(estimator, candidates, criteria, data, names, seed)
+        for combination in (decisive, *self._reported()):
+            if isinstance(combination, RankMean):
+                values[combination.name] = combination.combine(values)
+        sizes = np.array([np.count_nonzero(candidate.support) for candidate in candidates])
+        quality = oriented(decisive, values[decisive.name])
+        best = _best(quality, sizes, self.tolerance)
+
+        fitted = clone(estimator).set_params(**candidates[best].parameters()).fit(X)
+        self.criteria_ = _table(candidates, sizes, values, quality, best)
+        self.best_index_ = best
+        self.best_params_ = candidates[best].parameters()
+        self.best_score_ = float(values[decisive.name][best])
+        self.best_estimator_ = fitted
+        for name in _DELEGATED:
+            setattr(self, name, getattr(fitted, name))
+        if names is not None:
+            self.feature_names_in_ = fitted.feature_names_in_
+        return self
+
+    def _reported(self) -> list[Criterion | RankMean]:
+        """Return the criteria that are computed for the table only."""
+        if isinstance(self.report, str) and self.report != "all":
+            raise ValueError(
+                "report must be 'all' or a list of names of criteria, got "
+                f"{self.report!r}. For a single one pass [{self.report!r}]."
+            )
+        if isinstance(self.report, str):
+            # A criterion that decides with settings of its own stands for the one of its name.
+            decisive = as_criterion(self.criterion, "criterion")
+            own = {part.name: part for part in with_parts([decisive])}
+            return [
+                own.get(name, criterion)
+                for name, criterion in CRITERIA.items()
+                if isinstance(criterion, Criterion)
+            ]
+        return [as_criterion(criterion, "report") for criterion in self.report]
+
+    def _settings(self, estimator: BaseSelector, data: Array) -> list[Setting]:
+        grid = default_grid(estimator, data) if self.param_grid is None else self.param_grid
+        return checked_settings(grid, estimator)
+
+    def _sizes(self, estimator: BaseSelector) -> list[Any]:
+        """Return the numbers of features to try."""
+        asked = self.n_features_to_select
+        if asked is None:
+            return [estimator.n_features_to_select]
+        if not isinstance(asked, list | tuple | np.ndarray):
+            return [asked]
+        if len(asked) == 0:
+            raise ValueError(
+                "n_features_to_select must hold at least one number of features, got an empty "
+                "list. Leave it out to take the estimator's."
+            )
+        return [size.item() if isinstance(size, np.generic) else size for size in asked]
+
+    def _candidates(
+        self, estimator: BaseSelector, X: Any, settings: Sequence[Setting]
+    ) -> list[_Candidate]:
+        """Select with every setting and every number of features."""
+
+        def select(setting: Setting, size: Any) -> _Candidate:
+            plain = clone(estimator).set_params(n_features_to_select=size)
+            try:
+                selector = clone(plain).set_params(**setting).fit(X)
+            except (TypeError, ValueError) as error:
+                # Where the estimator as it is fails too, the setting is not to blame.
+                plain.fit(X)
+                raise ValueError(
+                    "param_grid must hold settings with which the estimator can be fitted, but "
+                    f"{setting} is none. Correct it or take it out. The reason: {error}"
+                ) from error
+            return _Candidate(setting, size, selector.support_)
+
+        # Threads: the work is in BLAS, and the data are shared instead of copied.
+        found: list[_Candidate] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(select)(setting, size)
+            for size in self._sizes(estimator)
+            for setting in settings
+        )
+        return found
+
+    def _judged(
+        self,
+        estimator: BaseSelector,
+        candidates: Sequence[_Candidate],
+        criteria: Sequence[Criterion],
+        data: Array,
+        names: Sequence[str] | None,
+        seed: int,
+    ) -> dict[str, Array]:
+        """Return the values of every criterion, each distinct set of features judged once."""
+        order = canonical_order(data)
+        evidence = Evidence(data[:, order], seed)
+        of_sets = [criterion for criterion in criteria if not criterion.needs_selector]
+        of_selectors = [criterion for criterion in criteria if criterion.needs_selector]
+
+        def judge(support: Mask) -> list[float]:
+            features = np.flatnonzero(support[order])
+            return [criterion.judge(evidence, features) for criterion in of_sets]
+
+        def judge_selector(candidate: _Candidate) -> list[float]:
+            features = np.flatnonzero(candidate.support[order])
+            selector = clone(estimator).set_params(**candidate.parameters())
+            selector = with_column_numbers(selector, names, order.size, order)
+            return [criterion.judge(evidence, features, selector) for criterion in of_selectors]
+
+        distinct = {candidate.support.tobytes(): candidate.support for candidate in candidates}
+        first, *others = distinct.values()
+        # The first set prepares what the others share.
+        rows = [judge(first)]
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        rows += parallel(delayed(judge)(support) for support in others)
+        by_set = dict(zip(distinct, rows, strict=True))
+        values = {
+            criterion.name: np.array(
+                [by_set[candidate.support.tobytes()][number] for candidate in candidates]
+            )
+            for number, criterion in enumerate(of_sets)
+        }
+        if of_selectors:
+            rows = parallel(delayed(judge_selector)(candidate) for candidate in candidates)
+            for criterion, column in zip(of_selectors, zip(*rows, strict=True), strict=True):
+                values[criterion.name] = np.array(column)
+        return {criterion.name: values[criterion.name] for criterion in criteria}
+
+    def _get_support_mask(self) -> Mask:
+        check_is_fitted(self)
+        support: Mask = self.support_
+        return support
+
+
+def _validated(estimator: BaseSelector, X: Any) -> tuple[Array, Sequence[str] | None]:
+    """Check the data as the estimator does; return them as an array, and their names."""
+    if sparse.issparse(X):
+        raise TypeError(
+            "X must be dense, since the criteria look at whole columns; got a sparse matrix. Pass "
+            "X.toarray() if it fits into memory."
+        )
+    probe = clone(estimator)
+    data, _ = probe._validated(X, None, reset=True)
+    require_two_rows(data.shape[0])
+    return data, getattr(probe, "feature_names_in_", None)
+
+
+def _best(quality: Array, sizes: Indices, tolerance: float) -> int:
+    """Return the candidate to take: of those that are good enough the one with fewest features."""
+    top = float(quality.max())
+    finite = quality[np.isfinite(quality)]
+    reach = tolerance * (top - float(finite.min())) if finite.size else 0.0
+    fewest = sizes[quality >= top - reach].min()
+    return int(np.argmax(np.where(sizes == fewest, quality, -np.inf)))
+
+
+def _table(
+    candidates: Sequence[_Candidate],
+    sizes: Indices,
+    values: dict[str, Array],
+    quality: Array,
+    best: int,
+) -> Any:
+    """Return a row per candidate, as a data frame where there is pandas."""
+    # The one that was taken comes first among equals.
+    order = np.lexsort((np.arange(sizes.size), np.arange(sizes.size) != best, -quality))
+    rank = np.empty(sizes.size, dtype=np.intp)
+    rank[order] = np.arange(1, sizes.size + 1)
+    names = dict.fromkeys(name for candidate in candidates for name in candidate.setting)
+    columns: dict[str, Any] = {}
+    for name in names:
+        column = np.empty(sizes.size, dtype=object)
+        for row, candidate in enumerate(candidates):
+            column[row] = candidate.setting.get(name)
+        columns[f"param_{name}"] = column
+    columns |= {"n_features": sizes, **values, "rank": rank}
+    if find_spec("pandas") is None:
+        return columns
+    import pandas
+
+    return pandas.DataFrame(columns).infer_objects()
