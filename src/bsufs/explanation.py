@@ -340,11 +340,10 @@ def around_the_cut(explanation: pd.DataFrame, max_features: int) -> pd.DataFrame
     Returns
     -------
     pandas.DataFrame
-        Consecutive rows: two thirds selected and a third left out, where there are as many.
+        Consecutive rows: up to a third of them left out, and before these the last selected.
     """
     n_selected = int(explanation["selected"].sum())
     end = min(len(explanation), n_selected + max(1, max_features // 3))
-    end = min(len(explanation), max(end, max_features))
     return explanation.iloc[max(0, end - max_features) : end]
 
 
@@ -536,4 +535,6 @@ def _short(name: str) -> str:
 
 
 def _times(ratio: float) -> str:
+    if ratio < 0.01:
+        return "less than 0.01 times"
     return f"{ratio:.2g} times" if ratio < 100 else f"{ratio:.0f} times"

@@ -22,7 +22,7 @@ from bsufs._typing import Array, Indices
 
 # Narrow, so that letters stay legible when a telephone shrinks the picture.
 _WIDTH, _HEIGHT = 480, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 14, 34, 46
+_LEFT, _RIGHT, _TOP, _BOTTOM = 72, 14, 34, 46
 # More points than this cannot be told apart at that width.
 _MOST_POINTS = 240
 _LEVELS = 20
@@ -77,7 +77,7 @@ def element(name: str, *children: object, **attributes: object) -> Markup:
         for key, value in attributes.items()
     )
     inside = "".join(escape(child) for child in children)
-    return Markup(f"<{name}{words}>{inside}</{name}>")  # noqa: S704 - escaped just above
+    return Markup(f"<{name}{words}>{inside}</{name}>")
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,7 @@ def line_chart(
         _text(x_label, (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 7, fill=INK, weight="600")
     )
     parts.append(
-        _text(y_label, 14, (_TOP + _HEIGHT - _BOTTOM) / 2, fill=INK, weight="600", turned=True)
+        _text(y_label, 13, (_TOP + _HEIGHT - _BOTTOM) / 2, fill=INK, weight="600", turned=True)
     )
     if mark is not None:
         axis, place = mark
@@ -170,7 +170,8 @@ def line_chart(
             else f"M{_LEFT} {_number(up(place))}H{_WIDTH - _RIGHT}"
         )
         parts.append(element("path", d=path, stroke=MUTED, stroke_dasharray="2 4"))
-    for line in series:
+    # The first is the one that matters, so it lies on top.
+    for line in reversed(series):
         parts.append(_line(line, across, up, describe))
     parts += _legend(series)
     return _picture(title, _WIDTH, _HEIGHT, parts)
@@ -475,7 +476,7 @@ def score_chart(explanation: pd.DataFrame) -> Markup:
     names = dict(zip(explanation["rank"], explanation["name"], strict=True))
     lines = [
         Series(label, explanation["rank"][mask], explanation["score"][mask], colour, dots=True)
-        for label, mask, colour in (("left out", ~kept, LEFT_OUT), ("kept", kept, KEPT))
+        for label, mask, colour in (("kept", kept, KEPT), ("left out", ~kept, LEFT_OUT))
         if mask.any()
     ]
     low, high = float(explanation["score"].min()), float(explanation["score"].max())
@@ -487,7 +488,7 @@ def score_chart(explanation: pd.DataFrame) -> Markup:
         title="Scores of the features, best first",
         x_label="rank",
         y_label="score",
-        y_range=(min(low, 0.0) if low < 0.5 * high else low, high if high > low else low + 1),
+        y_range=(0.0 if 0 <= low < 0.5 * high else low, high + 0.04 * ((high - low) or 1.0)),
         log="x" if len(kept) > 50 * int(kept.sum()) else "",
     )
 

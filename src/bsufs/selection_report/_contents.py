@@ -62,11 +62,11 @@ def asked(selector: Any) -> dict[str, str]:
         if name != "n_features_to_select"
     }
     words = ", ".join(f"{name}={value}" for name, value in others.items())
-    lines["Other settings"] = words or "as they come"
+    lines["Other settings"] = words or "the defaults"
     if getattr(selector, "n_components_", None) is not None:
         lines["Components"] = str(selector.n_components_)
     if getattr(selector, "stopping_reason_", None) is not None:
-        lines["Ended"] = f"{selector.stopping_reason_}, after {selector.n_iter_} iterations"
+        lines["Ended"] = f"{selector.stopping_reason_.replace('_', ' ')}, after {selector.n_iter_} iterations"
     return lines
 
 
@@ -149,8 +149,8 @@ def notes(explanation: pd.DataFrame) -> list[str]:
     wavering = int((explanation["selected"] & (frequency < 0.5)).sum())
     if wavering:
         found.append(
-            f"{wavering} of the {int(explanation['selected'].sum())} kept features are chosen on "
-            "less than half of the subsamples: others could take their place."
+            f"Of the {int(explanation['selected'].sum())} kept features {wavering} would be chosen "
+            "on less than half of the subsamples: others could take their place."
         )
     return found
 

@@ -129,10 +129,12 @@ def make_report(
     style, script = _asset("selection.css"), _asset("selection.js")
     rows = explanation.head(max_rows)
     page = _environment().get_template("selection.html.j2").render(
-        title=title or f"{len(curve)} of {len(explanation)} features",
+        title=title
+        or f"{type(selector).__name__} kept {len(curve)} of {len(explanation)} features",
         policy=_policy(style, script),
-        style=Markup(style),  # noqa: S704 - a file of this package
-        script=Markup(script),  # noqa: S704 - a file of this package
+        # Files of this package, not data.
+        style=Markup(style),
+        script=Markup(script),
         tiles=contents.tiles(explanation, curve, correlations),
         notes=contents.notes(explanation),
         asked=contents.asked(selector),
@@ -269,7 +271,7 @@ def _rows(explanation: pd.DataFrame) -> list[dict[str, Any]]:
                 "kept": row["selected"],
                 "reason": row["reason"].removeprefix("kept: ").removeprefix("left out: "),
                 "score": f"{row['score']:.4g}",
-                "died_at": "" if row["died_at"] is pd.NA else row["died_at"],
+                "died_at": "" if pd.isna(row["died_at"]) else row["died_at"],
                 "frequency": "" if np.isnan(row["frequency"]) else f"{row['frequency']:.0%}",
                 "interval": f"{100 * row['frequency_low']:.0f}–{100 * row['frequency_high']:.0f}",
                 "share": f"{row['variance_share']:.3%}",
