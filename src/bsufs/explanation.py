@@ -17,7 +17,7 @@ from scipy import sparse
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from bsufs._names import shortened
 from bsufs._typing import Array, Indices, Mask
@@ -122,7 +122,8 @@ def explain(
     total = variances.sum()
     frame = pd.DataFrame(
         {
-            "name": names,
+            # As objects: a name may hold what no column of text can.
+            "name": pd.Series(names, dtype=object),
             "rank": ranking,
             "score": np.asarray(selector.scores_, dtype=np.float64),
             "selected": selected,
@@ -131,7 +132,7 @@ def explain(
             "frequency_low": np.nan,
             "frequency_high": np.nan,
             "variance_share": variances / total if total > 0 else variances,
-            "closest": np.where(closest >= 0, names[closest], None),
+            "closest": pd.Series(np.where(closest >= 0, names[closest], None), dtype=object),
             "correlation": correlation,
         },
         index=pd.RangeIndex(d, name="column"),
@@ -274,6 +275,24 @@ def best_selected(selector: Any) -> Indices:
     return best_first
 
 
+def has_path(selector: Any) -> bool:
+    """Return whether a selector has followed a path of at least one step.
+
+    Parameters
+    ----------
+    selector : selector
+        A fitted selector of the library.
+
+    Returns
+    -------
+    bool
+        True for `BSUFS` with ``lambda_row="path"``, unless there were no more features than
+        components.
+    """
+    path = getattr(selector, "path_", None)
+    return bool(path) and path["n_alive"].size > 0
+
+
 def names_of(selector: Any, feature_names: Sequence[str] | None = None) -> NDArray[np.object_]:
     """Return the names of all features.
 
@@ -349,7 +368,9 @@ def around_the_cut(explanation: pd.DataFrame, max_features: int) -> pd.DataFrame
 
 def _check_subsampling(n_subsamples: int, subsample: float) -> None:
     if n_subsamples < 0:
-        raise ValueError(f"n_subsamples must be 0 (to skip the refits) or more, got {n_subsamples}.")
+        raise ValueError(
+            f"n_subsamples must be 0 (to skip the refits) or more, got {n_subsamples}."
+        )
     if not 0 < subsample < 1:
         raise ValueError(
             f"subsample must be a share of the rows between 0 and 1, got {subsample}. 0.5 is usual."
@@ -444,12 +465,13 @@ def _selection_counts(
     """Return how often each feature is selected on random parts of the rows."""
     if sparse.issparse(X):
         X = sparse.csr_array(X)
-    n = X.shape[0]
+    n = _num_samples(X)
     n_rows = min(n, max(2, round(subsample * n)))
     # Drawn before the work is shared out: the answer does not depend on who does it.
     seeds = check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n_subsamples)
     fresh = _quiet_clone(selector)
-    supports = Parallel(n_jobs=n_jobs)(
+    # Threads share X; most of a fit is linear algebra, which does not hold up the others.
+    supports = Parallel(n_jobs=n_jobs, prefer="threads")(
         delayed(_support_on_part)(fresh, X, n_rows, int(seed)) for seed in seeds
     )
     counts: Indices = np.sum(supports, axis=0)
@@ -470,7 +492,8 @@ def _quiet_clone(selector: Any) -> Any:
 
 def _support_on_part(selector: Any, X: Any, n_rows: int, seed: int) -> Mask:
     random = np.random.default_rng(seed)
-    rows = np.sort(random.choice(X.shape[0], n_rows, replace=False))
+    n = _num_samples(X)
+    rows = np.sort(random.choice(n, n_rows, replace=False))
     fresh = clone(selector)
     if "random_state" in fresh.get_params(deep=False):
         fresh.set_params(random_state=int(random.integers(np.iinfo(np.int32).max)))
@@ -481,8 +504,8 @@ def _support_on_part(selector: Any, X: Any, n_rows: int, seed: int) -> Mask:
         support: Mask = np.asarray(fresh.fit(part).support_)
     except ValueError as error:
         raise SubsampleError(
-            f"{type(selector).__name__} cannot be fitted to {n_rows} of the {X.shape[0]} rows: "
-            f"{error} Raise subsample, or set n_subsamples=0."
+            f"{type(selector).__name__} cannot be fitted to {n_rows} of the {n} rows: {error} "
+            "Raise subsample, or set n_subsamples=0."
         ) from error
     return support
 
@@ -509,7 +532,9 @@ def _reasons(
                 "kept: constant, but no other column was left" if selected else "left out: constant"
             )
         elif selected:
-            again = "" if np.isnan(frequency) else f", chosen again on {frequency:.0%} of subsamples"
+            again = (
+                "" if np.isnan(frequency) else f", chosen again on {frequency:.0%} of subsamples"
+            )
             lines.append(f"kept: ranked {rank} of {d}{life or _to_the_end(selector)}{again}")
         elif isinstance(closest, str) and abs(correlation) >= _COPY:
             lines.append(f"left out: a copy of {_short(closest)} (correlation {correlation:.2f})")
@@ -527,7 +552,7 @@ def _reasons(
 
 
 def _to_the_end(selector: Any) -> str:
-    return ", lived to the end of the path" if getattr(selector, "path_", None) else ""
+    return ", lived to the end of the path" if has_path(selector) else ""
 
 
 def _short(name: str) -> str:

@@ -17,6 +17,7 @@ from bsufs.explanation import (
     best_selected,
     check_image_shape,
     explained_variance,
+    has_path,
     names_of,
     selected_correlations,
 )
@@ -62,8 +63,7 @@ def plot_path(selector: Any, *, ax: Axes | None = None) -> Axes:
     >>> plot_path(BSUFS(16).fit(load_digits().data)).get_xlabel()
     'step of the path'
     """
-    path = getattr(selector, "path_", None)
-    if not path:
+    if not has_path(selector):
         raise ValueError(
             "selector must have followed a path, as BSUFS does with lambda_row='path', got a "
             f"{type(selector).__name__} without one. plot_scores works with any selector."
@@ -71,6 +71,7 @@ def plot_path(selector: Any, *, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+    path = selector.path_
     steps = np.arange(1, path["n_alive"].size + 1)
     k = best_selected(selector).size
     ax.step(steps, path["n_alive"], where="mid", color=INK, lw=2, label="living features")

@@ -110,7 +110,8 @@ class _Scale:
             step = max(step, 1.0) if whole else step
             first = math.ceil(self.low / step)
             every = [step * number for number in range(first, math.floor(self.high / step) + 1)]
-        return [tick for tick in every if self.low * (1 - 1e-9) <= tick <= self.high * (1 + 1e-9)]
+        slack = 1e-9 * (self.high - self.low)
+        return [tick for tick in every if self.low - slack <= tick <= self.high + slack]
 
 
 def line_chart(
@@ -156,9 +157,7 @@ def line_chart(
         parts.append(_text(_tick(tick), _LEFT - 7, float(y) + 5, anchor="end"))
     for tick in across.ticks(whole=True):
         parts.append(_text(_tick(tick), float(across(tick)), _HEIGHT - _BOTTOM + 19))
-    parts.append(
-        _text(x_label, (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 7, fill=INK, weight="600")
-    )
+    parts.append(_text(x_label, (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 7, fill=INK, weight="600"))
     parts.append(
         _text(y_label, 13, (_TOP + _HEIGHT - _BOTTOM) / 2, fill=INK, weight="600", turned=True)
     )
@@ -278,8 +277,12 @@ def bar_chart(shown: pd.DataFrame) -> Markup:
                 element("rect", x=0, y=y, width=_WIDTH, height=step, fill="transparent"),
                 _text(shortened(row.name, 20), left - 8, middle + 5, anchor="end", fill=INK),
                 element(
-                    "rect", x=left, y=y + 3, width=_number(across(centre) - left),
-                    height=step - 6, fill=KEPT if row.selected else LEFT_OUT,
+                    "rect",
+                    x=left,
+                    y=y + 3,
+                    width=_number(across(centre) - left),
+                    height=step - 6,
+                    fill=KEPT if row.selected else LEFT_OUT,
                 ),  # fmt: skip
                 element(
                     "path",
@@ -385,8 +388,16 @@ def pixel_map(
         words = f"{shortened(name, 80)}: row {row}, column {column}, rank {rank}"
         parts.append(
             element(
-                "rect", element("title", words), x=column + 0.08, y=row + 0.08, width=0.84,
-                height=0.84, fill=KEPT, fill_opacity=0.5, stroke=KEPT, stroke_width=0.1,
+                "rect",
+                element("title", words),
+                x=column + 0.08,
+                y=row + 0.08,
+                width=0.84,
+                height=0.84,
+                fill=KEPT,
+                fill_opacity=0.5,
+                stroke=KEPT,
+                stroke_width=0.1,
             )  # fmt: skip
         )
     frame = element("rect", width=width, height=height, fill="none", stroke=GRID,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.utils.validation import _num_samples
 
 import bsufs
 import bsufs.selectors
@@ -66,7 +67,9 @@ def asked(selector: Any) -> dict[str, str]:
     if getattr(selector, "n_components_", None) is not None:
         lines["Components"] = str(selector.n_components_)
     if getattr(selector, "stopping_reason_", None) is not None:
-        lines["Ended"] = f"{selector.stopping_reason_.replace('_', ' ')}, after {selector.n_iter_} iterations"
+        lines["Ended"] = (
+            f"{selector.stopping_reason_.replace('_', ' ')}, after {selector.n_iter_} iterations"
+        )
     return lines
 
 
@@ -107,7 +110,7 @@ def data_in_numbers(X: Any, explanation: pd.DataFrame) -> dict[str, str]:
     dict of str to str
         Lines for a reader.
     """
-    n, d = X.shape
+    n, d = _num_samples(X), len(explanation)
     share = explanation["variance_share"].to_numpy()
     largest = explanation.iloc[int(share.argmax())]
     lines = {"Rows": f"{n}", "Features": f"{d}", "Constant columns": f"{int((share <= 0).sum())}"}
@@ -250,4 +253,7 @@ def in_words(lines: Mapping[str, Any] | None) -> dict[str, str]:
     dict of str to str
         The same as text that fits on a page.
     """
-    return {str(name): shortened(str(value), _VALUE_WIDTH) for name, value in (lines or {}).items()}
+    return {
+        shortened(str(name)): shortened(str(value), _VALUE_WIDTH)
+        for name, value in (lines or {}).items()
+    }

@@ -26,7 +26,7 @@ from bsufs.explanation import (
     check_image_shape,
     explain,
     explained_variance,
-    names_of,
+    has_path,
     selected_correlations,
 )
 from bsufs.selection_report import _charts as charts
@@ -35,6 +35,7 @@ from bsufs.selection_report import _contents as contents
 _NAME_WIDTH = 60
 # A name longer than this is not shown in full anywhere: the page must stay small.
 _LONGEST_NAME = 300
+_LONGEST_COMMAND = 4000
 _MOST_BARS = 36
 _MOST_CELLS = 80
 _MOST_PIXELS = 40_000
@@ -129,8 +130,10 @@ def make_report(
     style, script = _asset("selection.css"), _asset("selection.js")
     rows = explanation.head(max_rows)
     page = _environment().get_template("selection.html.j2").render(
-        title=title
-        or f"{type(selector).__name__} kept {len(curve)} of {len(explanation)} features",
+        title=shortened(
+            title or f"{type(selector).__name__} kept {len(curve)} of {len(explanation)} features",
+            _LONGEST_NAME,
+        ),
         policy=_policy(style, script),
         # Files of this package, not data.
         style=Markup(style),
@@ -149,7 +152,7 @@ def make_report(
         n_features=len(explanation),
         n_selected=len(curve),
         comparison=None if comparison is None else _cells(comparison),
-        command=command,
+        command=shortened(command or "", _LONGEST_COMMAND),
         python=contents.python_lines(selector),
         versions=contents.versions(),
         seed=random_state,
@@ -183,7 +186,7 @@ def _figures(
                 "explains. No set of as many columns can exceed the principal components.",
             )
         )
-    if getattr(selector, "path_", None):
+    if has_path(selector):
         figures.append(
             _figure(
                 "The path",
@@ -239,7 +242,9 @@ def _pixels(
     chosen = best_selected(selector)
     background = np.zeros(len(explanation))
     if background.size <= _MOST_PIXELS:
-        mean = X.mean(axis=0) if sparse.issparse(X) else np.asarray(X, dtype=np.float64).mean(axis=0)
+        mean = (
+            X.mean(axis=0) if sparse.issparse(X) else np.asarray(X, dtype=np.float64).mean(axis=0)
+        )
         background = np.ravel(mean)
     names = explanation.loc[chosen, "name"].tolist()
     return _figure(
@@ -257,9 +262,7 @@ def _figure(heading: str, name: str, picture: Markup, caption: str) -> dict[str,
 def _rows(explanation: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the rows of the table of features as the template shows them."""
     shown = []
-    for column, row in zip(
-        explanation.index.tolist(), explanation.to_dict("records"), strict=True
-    ):
+    for column, row in zip(explanation.index.tolist(), explanation.to_dict("records"), strict=True):
         name, closest = row["name"], row["closest"]
         short = shortened(name, _NAME_WIDTH)
         shown.append(
