@@ -118,6 +118,8 @@ def explain(
     chosen = best_selected(selector)
     forced, barred = _forced_and_barred(selector)
     closest, correlation = _closest_selected(numbers, chosen)
+    closest_names = names[closest]
+    closest_names[closest < 0] = None
     variances = _variances(numbers)
     total = variances.sum()
     frame = pd.DataFrame(
@@ -132,7 +134,7 @@ def explain(
             "frequency_low": np.nan,
             "frequency_high": np.nan,
             "variance_share": variances / total if total > 0 else variances,
-            "closest": pd.Series(np.where(closest >= 0, names[closest], None), dtype=object),
+            "closest": pd.Series(closest_names, dtype=object),
             "correlation": correlation,
         },
         index=pd.RangeIndex(d, name="column"),
@@ -243,7 +245,8 @@ def explained_variance(selector: Any, X: Any) -> pd.DataFrame:
     scatter = make_scatter(sparse.csr_array(numbers) if sparse.issparse(numbers) else numbers)
     total = scatter.trace()
     # Of data that do not vary nothing is left to explain.
-    explained, bound = np.ones(k), np.ones(k)
+    explained: Array = np.ones(k)
+    bound: Array = np.ones(k)
     if total > 0:
         explained = scatter.explained_curve(chosen)
         n_cheap = k if min(numbers.shape) <= _SHORT_SIDE else min(k, _CHEAP_COMPONENTS)
@@ -290,7 +293,7 @@ def has_path(selector: Any) -> bool:
         components.
     """
     path = getattr(selector, "path_", None)
-    return bool(path) and path["n_alive"].size > 0
+    return path is not None and len(path.get("n_alive", ())) > 0
 
 
 def names_of(selector: Any, feature_names: Sequence[str] | None = None) -> NDArray[np.object_]:

@@ -68,7 +68,9 @@ class Page:
         )  # fmt: skip
 
     def evaluate(self, expression):
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 

@@ -1,4 +1,4 @@
-"""One selection as one HTML page that needs nothing else: what was kept, why, and how sure it is."""
+"""One selection as one HTML page: what was kept, why, how sure it is, and how to repeat it."""
 
 try:
     from bsufs.selection_report._page import make_report

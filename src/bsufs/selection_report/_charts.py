@@ -155,8 +155,10 @@ def line_chart(
         y = _number(up(tick))
         parts.append(element("path", d=f"M{_LEFT} {y}H{_WIDTH - _RIGHT}", stroke=GRID))
         parts.append(_text(_tick(tick), _LEFT - 7, float(y) + 5, anchor="end"))
-    for tick in across.ticks(whole=True):
-        parts.append(_text(_tick(tick), float(across(tick)), _HEIGHT - _BOTTOM + 19))
+    parts += [
+        _text(_tick(tick), float(across(tick)), _HEIGHT - _BOTTOM + 19)
+        for tick in across.ticks(whole=True)
+    ]
     parts.append(_text(x_label, (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 7, fill=INK, weight="600"))
     parts.append(
         _text(y_label, 13, (_TOP + _HEIGHT - _BOTTOM) / 2, fill=INK, weight="600", turned=True)
@@ -170,8 +172,7 @@ def line_chart(
         )
         parts.append(element("path", d=path, stroke=MUTED, stroke_dasharray="2 4"))
     # The first is the one that matters, so it lies on top.
-    for line in reversed(series):
-        parts.append(_line(line, across, up, describe))
+    parts += [_line(line, across, up, describe) for line in reversed(series)]
     parts += _legend(series)
     return _picture(title, _WIDTH, _HEIGHT, parts)
 
@@ -254,12 +255,15 @@ def bar_chart(shown: pd.DataFrame) -> Markup:
         x = _number(across(tick))
         parts.append(element("path", d=f"M{x} 28V{height - 42}", stroke=GRID))
         parts.append(_text(str(tick), float(x), height - 24))
-    parts.append(_text("chosen again, % of subsamples", (left + _WIDTH) / 2, height - 6, fill=INK,
-                       weight="600"))  # fmt: skip
+    parts.append(
+        _text(
+            "chosen again, % of subsamples", (left + _WIDTH) / 2, height - 6, fill=INK, weight="600"
+        )
+    )
     for place, (label, colour) in enumerate((("kept", KEPT), ("left out", LEFT_OUT))):
-        x = left + 80 * place
-        parts.append(element("rect", x=x, y=6, width=14, height=12, fill=colour))
-        parts.append(_text(label, x + 20, 17, anchor="start", fill=INK))
+        start = left + 80 * place
+        parts.append(element("rect", x=start, y=6, width=14, height=12, fill=colour))
+        parts.append(_text(label, start + 20, 17, anchor="start", fill=INK))
     for place, row in enumerate(shown.itertuples(index=False)):
         y = 30 + step * place
         low, centre, high = (
@@ -283,7 +287,7 @@ def bar_chart(shown: pd.DataFrame) -> Markup:
                     width=_number(across(centre) - left),
                     height=step - 6,
                     fill=KEPT if row.selected else LEFT_OUT,
-                ),  # fmt: skip
+                ),
                 element(
                     "path",
                     d=f"M{ends[0]} {middle}H{ends[1]}M{ends[0]} {middle - 4}v8"
@@ -323,11 +327,15 @@ def heat_map(correlations: Array, names: Sequence[str]) -> Markup:
         cells = "".join(f"M{c} {r}h1v1h-1z" for r, c in zip(rows, columns, strict=True))
         parts.append(element("path", d=cells, fill=_between(DIVERGING, shade / _LEVELS)))
     grid = element(
-        "g", *parts, transform=f"translate({left} {top}) scale({_number(size)})",
-        class_="cells", data_names=json.dumps([shortened(name, 60) for name in names]),
-        data_values=json.dumps(np.round(100 * correlations).astype(int).ravel().tolist(),
-                               separators=(",", ":")),
-    )  # fmt: skip
+        "g",
+        *parts,
+        transform=f"translate({left} {top}) scale({_number(size)})",
+        class_="cells",
+        data_names=json.dumps([shortened(name, 60) for name in names]),
+        data_values=json.dumps(
+            np.round(100 * correlations).astype(int).ravel().tolist(), separators=(",", ":")
+        ),
+    )
     labels = [
         _text(shortened(name, 19), left - 6, top + size * (place + 0.5) + 5, anchor="end", fill=INK)
         for place, name in enumerate(names if labelled else ())
@@ -335,13 +343,17 @@ def heat_map(correlations: Array, names: Sequence[str]) -> Markup:
     bottom = top + size * k
     ramp = [
         element(
-            "rect", x=_number(left + 20 + shade * 8), y=_number(bottom + 12), width=8.3, height=12,
+            "rect",
+            x=_number(left + 20 + shade * 8),
+            y=_number(bottom + 12),
+            width=8.3,
+            height=12,
             fill=_between(DIVERGING, shade / _LEVELS),
         )
         for shade in range(_LEVELS + 1)
-    ]  # fmt: skip
+    ]
     ends = [
-        _text("−1", left + 14, bottom + 23, anchor="end"),
+        _text("\N{MINUS SIGN}1", left + 14, bottom + 23, anchor="end"),
         _text("1", left + 20 + 8.4 * (_LEVELS + 1), bottom + 23, anchor="start"),
         _text("correlation", left + 215, bottom + 23, anchor="start"),
     ]
@@ -398,10 +410,9 @@ def pixel_map(
                 fill_opacity=0.5,
                 stroke=KEPT,
                 stroke_width=0.1,
-            )  # fmt: skip
+            )
         )
-    frame = element("rect", width=width, height=height, fill="none", stroke=GRID,
-                    stroke_width=0.05)  # fmt: skip
+    frame = element("rect", width=width, height=height, fill="none", stroke=GRID, stroke_width=0.05)
     return _picture(f"{len(names)} of {height * width} pixels", width, height, [*parts, frame])
 
 
@@ -506,9 +517,13 @@ def score_chart(explanation: pd.DataFrame) -> Markup:
 
 def _picture(title: str, width: float, height: float, parts: Iterable[Markup]) -> Markup:
     return element(
-        "svg", *parts, viewBox=f"0 0 {width} {height}", role="img", aria_label=title,
+        "svg",
+        *parts,
+        viewBox=f"0 0 {width} {height}",
+        role="img",
+        aria_label=title,
         xmlns="http://www.w3.org/2000/svg",
-    )  # fmt: skip
+    )
 
 
 def _text(
@@ -521,9 +536,11 @@ def _text(
     weight: str = "400",
     turned: bool = False,
 ) -> Markup:
-    place = {"transform": f"translate({_number(x)} {_number(y)}) rotate(-90)"} if turned else {
-        "x": _number(x), "y": _number(y)
-    }  # fmt: skip
+    place = (
+        {"transform": f"translate({_number(x)} {_number(y)}) rotate(-90)"}
+        if turned
+        else {"x": _number(x), "y": _number(y)}
+    )
     return element("text", words, text_anchor=anchor, fill=fill, font_weight=weight, **place)
 
 

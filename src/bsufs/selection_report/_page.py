@@ -192,8 +192,8 @@ def _figures(
                 "The path",
                 "path",
                 charts.path_chart(selector.path_, k),
-                f"The row penalty grows from step to step and features leave; the dotted line is at "
-                f"the {k} kept. They are ranked by how long they live.",
+                "The row penalty grows from step to step and features leave; the dotted line is "
+                f"at the {k} kept. They are ranked by how long they live.",
             )
         )
     figures.append(
@@ -276,13 +276,15 @@ def _rows(explanation: pd.DataFrame) -> list[dict[str, Any]]:
                 "score": f"{row['score']:.4g}",
                 "died_at": "" if pd.isna(row["died_at"]) else row["died_at"],
                 "frequency": "" if np.isnan(row["frequency"]) else f"{row['frequency']:.0%}",
-                "interval": f"{100 * row['frequency_low']:.0f}–{100 * row['frequency_high']:.0f}",
+                "interval": "\N{EN DASH}".join(
+                    f"{100 * row[end]:.0f}" for end in ("frequency_low", "frequency_high")
+                ),
                 "share": f"{row['variance_share']:.3%}",
                 "share_value": f"{row['variance_share']:.4g}",
                 "closest": shortened(closest, _NAME_WIDTH) if isinstance(closest, str) else "",
                 "correlation": ""
                 if np.isnan(row["correlation"])
-                else f"{row['correlation']:.2f}".replace("-", "−"),
+                else f"{row['correlation']:.2f}".replace("-", "\N{MINUS SIGN}"),
                 "correlation_value": ""
                 if np.isnan(row["correlation"])
                 else f"{row['correlation']:.4f}",
@@ -303,7 +305,7 @@ def _cells(comparison: pd.DataFrame) -> dict[str, Any]:
 
 def _cell(value: Any) -> dict[str, Any]:
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
-        return {"text": "–", "number": True, "value": ""}
+        return {"text": "\N{EN DASH}", "number": True, "value": ""}
     if isinstance(value, int | float | np.number) and not isinstance(value, bool):
         return {"text": f"{value:.4g}", "number": True, "value": f"{value!r}"}
     return {"text": shortened(str(value), _NAME_WIDTH * 2), "number": False, "value": ""}
