@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,6 +21,7 @@ from bsufs.explanation import (
     check_image_shape,
     explain,
     explained_variance,
+    has_path,
     names_of,
     selected_correlations,
     wilson_interval,
@@ -83,6 +86,13 @@ def test_a_constant_is_kept_where_nothing_else_is_left():
     assert table["closest"].isna().all()
 
 
+def test_beside_a_constant_nothing_is_close():
+    X = np.column_stack([np.ones(9), np.arange(9.0), np.arange(9.0) ** 3])
+    table = explain(BSUFS(1, must_keep=[0]).fit(X), X, n_subsamples=0)
+    assert table["closest"].isna().all()
+    assert table.loc[1, "reason"].endswith("times the mean variance")
+
+
 def test_weak_correlations_are_no_reason():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(500, 4)) * [10, 9, 1, 0.01]
@@ -113,7 +123,7 @@ def test_the_step_of_death_agrees_with_the_path():
 @given(st.integers(1, 200), st.data())
 def test_the_interval_is_wilsons(n, data):
     count = data.draw(st.integers(0, n))
-    low, high = wilson_interval([count], n)
+    low, high = wilson_interval([count / n], n)
     z, p = 1.959963984540054, count / n
     # The ends are where the normal test of the share just rejects: (p - q)^2 = z^2 q (1 - q) / n.
     for end in (low[0], high[0]):
@@ -124,8 +134,8 @@ def test_the_interval_is_wilsons(n, data):
 def test_frequencies_carry_their_interval():
     X = _factors()
     table = explain(BSUFS(4).fit(X), X, n_subsamples=7)
-    counts = (table["frequency"] * 7).round()
-    low, high = wilson_interval(counts, 7)
+    assert set((7 * table["frequency"]).round(9)) <= set(range(8))
+    low, high = wilson_interval(table["frequency"], 7)
     assert table["frequency_low"].to_numpy() == pytest.approx(low)
     assert table["frequency_high"].to_numpy() == pytest.approx(high)
     assert "% of subsamples" in table["reason"].iloc[0]
@@ -152,6 +162,16 @@ def test_parts_ask_for_as_many_features_and_say_nothing(capsys):
     assert table["frequency"].sum() == pytest.approx(selector.support_.sum())
     assert not calls
     assert capsys.readouterr().out == ""
+
+
+def test_of_a_search_the_best_selector_is_explained():
+    X = _factors()
+    best = BSUFS(4, must_keep=[7]).fit(X)
+    search = SimpleNamespace(best_estimator_=best)
+    table = explain(search, X, n_subsamples=2)
+    pd.testing.assert_frame_equal(table, explain(best, X, n_subsamples=2))
+    assert table.loc[7, "reason"] == "kept: always (must_keep)"
+    assert has_path(search)
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])

@@ -130,6 +130,8 @@ def test_explained_variance_lies_below_its_bound(selector, data, monkeypatch):
     no_bound = curve.assign(bound=np.nan)
     monkeypatch.setattr("bsufs.plots.explained_variance", lambda *_: no_bound)
     assert len(plot_explained_variance(selector, data).get_lines()) == 1
+    monkeypatch.setattr("bsufs.plots.explained_variance", lambda *_: no_bound * np.nan)
+    assert plot_explained_variance(selector, data).get_title() == ""
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, pd.DataFrame])

@@ -58,7 +58,8 @@ def explain(
     Parameters
     ----------
     selector : selector
-        A fitted selector of the library.
+        A fitted selector of the library; of a search, the selector that it found best, with its
+        settings as they are.
     X : array, data frame or sparse matrix of shape (n_samples, n_features)
         The data it was fitted to.
     n_subsamples : int, default=20
@@ -111,6 +112,7 @@ def explain(
     'left out: 0.96 correlated with petal length (cm)'
     """
     _check_subsampling(n_subsamples, subsample)
+    selector = fitted_method(selector)
     numbers = _numbers(selector, X)
     names = names_of(selector, feature_names)
     d = len(names)
@@ -142,22 +144,24 @@ def explain(
     if n_subsamples:
         counts = _selection_counts(selector, X, n_subsamples, subsample, random_state, n_jobs)
         frame["frequency"] = counts / n_subsamples
-        frame["frequency_low"], frame["frequency_high"] = wilson_interval(counts, n_subsamples)
+        frame["frequency_low"], frame["frequency_high"] = wilson_interval(
+            frame["frequency"].to_numpy(), n_subsamples
+        )
     frame["reason"] = _reasons(frame, forced, barred, variances <= 0, selector)
     return frame.loc[np.argsort(ranking)]
 
 
-def wilson_interval(counts: Any, n_trials: int, confidence: float = 0.95) -> tuple[Array, Array]:
+def wilson_interval(frequency: Any, n_trials: int, confidence: float = 0.95) -> tuple[Array, Array]:
     r"""Return Wilson's interval of a share.
 
     .. math:: \frac{\hat p + z^2 / 2n \pm z \sqrt{\hat p (1 - \hat p) / n + z^2 / 4n^2}}{1 + z^2/n}
 
     Parameters
     ----------
-    counts : array of int
-        How often it happened.
+    frequency : array of float
+        The shares.
     n_trials : int
-        How often it could have.
+        Of how many trials.
     confidence : float, default=0.95
         Level of the interval.
 
@@ -169,11 +173,11 @@ def wilson_interval(counts: Any, n_trials: int, confidence: float = 0.95) -> tup
     Examples
     --------
     >>> from bsufs.explanation import wilson_interval
-    >>> low, high = wilson_interval([10], 20)
+    >>> low, high = wilson_interval([0.5], 20)
     >>> [round(float(end), 3) for end in (low[0], high[0])]
     [0.299, 0.701]
     """
-    share = np.asarray(counts, dtype=np.float64) / n_trials
+    share = np.asarray(frequency, dtype=np.float64)
     z2 = float(norm.ppf((1 + confidence) / 2)) ** 2
     centre = share + z2 / (2 * n_trials)
     reach = np.sqrt(z2 * (share * (1 - share) / n_trials + z2 / (4 * n_trials**2)))
@@ -260,6 +264,22 @@ def explained_variance(selector: Any, X: Any) -> pd.DataFrame:
     )
 
 
+def fitted_method(selector: Any) -> Any:
+    """Return the selector that did the work: of a search, the one that it found best.
+
+    Parameters
+    ----------
+    selector : selector
+        A fitted selector of the library.
+
+    Returns
+    -------
+    selector
+        `best_estimator_` where there is one, else the selector itself.
+    """
+    return getattr(selector, "best_estimator_", selector)
+
+
 def best_selected(selector: Any) -> Indices:
     """Return the numbers of the selected columns, best first.
 
@@ -292,7 +312,7 @@ def has_path(selector: Any) -> bool:
         True for `BSUFS` with ``lambda_row="path"``, unless there were no more features than
         components.
     """
-    path = getattr(selector, "path_", None)
+    path = getattr(fitted_method(selector), "path_", None)
     return path is not None and len(path.get("n_alive", ())) > 0
 
 

@@ -17,6 +17,7 @@ from bsufs.explanation import (
     best_selected,
     check_image_shape,
     explained_variance,
+    fitted_method,
     has_path,
     names_of,
     selected_correlations,
@@ -71,7 +72,7 @@ def plot_path(selector: Any, *, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    path = selector.path_
+    path = fitted_method(selector).path_
     steps = np.arange(1, path["n_alive"].size + 1)
     k = best_selected(selector).size
     ax.step(steps, path["n_alive"], where="mid", color=INK, lw=2, label="living features")
@@ -296,7 +297,10 @@ def plot_explained_variance(selector: Any, X: Any, *, ax: Axes | None = None) ->
     ax.locator_params(axis="x", integer=True)
     ax.grid(axis="y", color=GRID)
     ax.legend(frameon=False, loc="lower right")
-    _titled(ax, f"{len(curve)} features explain {curve['explained'].iloc[-1]:.1f} %")
+    # Of very many features the share is not known.
+    known = curve["explained"].dropna()
+    if len(known):
+        _titled(ax, f"{len(known)} features explain {known.iloc[-1]:.1f} %")
     return ax
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,8 +14,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from bsufs import BSUFS
+from bsufs.selection_report import _page as page_module
 from bsufs.selection_report import make_report
 from bsufs.selectors import LaplacianScore, MaxVariance
+
+# The curve of more features than regression is worth.
+_UNKNOWN = pd.DataFrame({"explained": [np.nan] * 4, "bound": [np.nan] * 4}, index=[1, 2, 3, 4])
 
 
 def factors(n=40, d=30, seed=0):
@@ -206,6 +211,18 @@ def test_sparse_constant_and_wild_data_are_described():
     assert "Largest variance" not in text
 
 
+def test_what_is_too_large_is_left_out(monkeypatch):
+    X = factors()
+    selector = MaxVariance(4).fit(X)
+    monkeypatch.setattr(page_module, "_MOST_PIXELS", 5)
+    monkeypatch.setattr(page_module, "explained_variance", lambda *_: _UNKNOWN)
+    text = make_report(selector, X, n_subsamples=0, image_shape=(5, 6))
+    assert 'id="explained"' not in text
+    assert "of the variance explained" not in text
+    # One even background in place of the mean image.
+    assert len(re.findall('shape-rendering="crispEdges"', text)) == 1
+
+
 def test_features_that_waver_are_told():
     X = np.random.default_rng(0).normal(size=(20, 40))
     text = make_report(MaxVariance(4).fit(X), X, n_subsamples=10)
@@ -219,6 +236,15 @@ def test_a_number_left_to_the_method_is_told():
     text = make_report(selector, X, n_subsamples=0)
     assert f"<dd>auto, which gave {k} of 30</dd>" in text
     assert "<dd>the defaults</dd>" in text
+
+
+def test_of_a_search_the_best_selector_is_shown():
+    X = factors()
+    search = SimpleNamespace(best_estimator_=BSUFS(5, p=0.7).fit(X))
+    text = make_report(search, X, n_subsamples=0)
+    assert "<dt>Settings chosen by</dt><dd>SimpleNamespace</dd>" in text
+    assert "BSUFS(n_features_to_select=5, p=0.7).fit(X)" in text
+    assert 'id="path"' in text
 
 
 def test_wrong_parameters_are_named():

@@ -279,7 +279,7 @@ def bar_chart(shown: pd.DataFrame) -> Markup:
                 "g",
                 element("title", words),
                 element("rect", x=0, y=y, width=_WIDTH, height=step, fill="transparent"),
-                _text(shortened(row.name, 20), left - 8, middle + 5, anchor="end", fill=INK),
+                _text(shortened(row.name, 18), left - 8, middle + 5, anchor="end", fill=INK),
                 element(
                     "rect",
                     x=left,
@@ -337,7 +337,7 @@ def heat_map(correlations: Array, names: Sequence[str]) -> Markup:
         ),
     )
     labels = [
-        _text(shortened(name, 19), left - 6, top + size * (place + 0.5) + 5, anchor="end", fill=INK)
+        _text(shortened(name, 16), left - 6, top + size * (place + 0.5) + 5, anchor="end", fill=INK)
         for place, name in enumerate(names if labelled else ())
     ]
     bottom = top + size * k

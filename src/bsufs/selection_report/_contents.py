@@ -40,13 +40,15 @@ class Tile:
     words: str
 
 
-def asked(selector: Any) -> dict[str, str]:
+def asked(selector: Any, search: Any) -> dict[str, str]:
     """Return what was asked of a selector.
 
     Parameters
     ----------
     selector : selector
         The selector.
+    search : selector
+        The search that found it, or the selector itself.
 
     Returns
     -------
@@ -64,6 +66,8 @@ def asked(selector: Any) -> dict[str, str]:
     }
     words = ", ".join(f"{name}={value}" for name, value in others.items())
     lines["Other settings"] = words or "the defaults"
+    if search is not selector:
+        lines["Settings chosen by"] = type(search).__name__
     if getattr(selector, "n_components_", None) is not None:
         lines["Components"] = str(selector.n_components_)
     if getattr(selector, "stopping_reason_", None) is not None:

@@ -26,6 +26,7 @@ from bsufs.explanation import (
     check_image_shape,
     explain,
     explained_variance,
+    fitted_method,
     has_path,
     selected_correlations,
 )
@@ -67,7 +68,7 @@ def make_report(
     Parameters
     ----------
     selector : selector
-        A fitted selector of the library.
+        A fitted selector of the library; of a search, the selector that it found best is shown.
     X : array, data frame or sparse matrix of shape (n_samples, n_features)
         The data it was fitted to.
     path : path-like, optional
@@ -112,6 +113,7 @@ def make_report(
     """
     if max_rows < 1:
         raise ValueError(f"max_rows must be 1 or more, got {max_rows}.")
+    search, selector = selector, fitted_method(selector)
     sampling: dict[str, Any] = {
         "subsample": subsample,
         "random_state": random_state,
@@ -140,7 +142,7 @@ def make_report(
         script=Markup(script),
         tiles=contents.tiles(explanation, curve, correlations),
         notes=contents.notes(explanation),
-        asked=contents.asked(selector),
+        asked=contents.asked(selector, search),
         data=contents.data_in_numbers(X, explanation) | contents.in_words(about),
         figures=_figures(selector, X, explanation, curve, correlations, image_shape),
         not_measured=not_measured,
