@@ -165,3 +165,49 @@ def test_names_that_would_break_a_line_or_steer_a_terminal(invoke, tmp_path):
         "a\\nb",
     ]
     assert "[red]x" in invoke("select", path, "-k", 3, terminal=True).out
+
+
+def test_a_report_is_written_like_the_other_outputs(invoke, table, tmp_path):
+    path = tmp_path / "it's.html"
+    words = ("select", table, "-k", 2, *OTHERS, "--report", path, "--subsamples", 3, "--scale",
+             "standard", "--seed", 5)  # fmt: skip
+    result = invoke(*words)
+    assert (result.status, result.out) == (0, "")
+    page = path.read_text(encoding="utf-8")
+    assert "BSUFS kept 2 of 6 features" in page
+    assert "share of 3 random parts of the rows" in page
+    assert "Seed of the subsamples: 5." in page
+    assert "labels were not used to select" in page
+    refused = invoke(*words)
+    assert refused.status == 2
+    assert "Replace it with --force" in refused.err
+    path.write_text("old")
+    assert invoke(*words, "--force").status == 0
+    assert path.read_text(encoding="utf-8") == page.replace("--seed 5", "--seed 5 --force")
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name.startswith(".")] == []
+
+
+def test_the_command_in_a_report_repeats_it(invoke, table, tmp_path):
+    import html
+    import re
+    import shlex
+
+    result = invoke("select", table, "-k", 2, *OTHERS, "--must-keep", "c", "--set", "p=0.7",
+                    "--report", "-", "--subsamples", 0, "-q")  # fmt: skip
+    command = html.unescape(re.search("<code>(bsufs select .*?)</code>", result.out).group(1))
+    assert invoke(*shlex.split(command)[1:]).out == result.out
+
+
+def test_a_report_tells_what_was_missing(invoke, tmp_path):
+    path = tmp_path / "gaps.csv"
+    path.write_text("a,b,c\n1,2,3\n,5,7\n7,-inf,9\n4,2,1\n")
+    result = invoke("select", path, "-k", 1, "--missing", "median", "--report", "-", "--subsamples",
+                    0)  # fmt: skip
+    assert "<dd>1 missing, 1 infinite</dd>" in result.out
+
+
+def test_a_report_needs_a_file_of_its_own(invoke, table, tmp_path):
+    path = tmp_path / "x"
+    result = invoke("select", table, *OTHERS, "--names", path, "--report", path)
+    assert "--json and --report must name different files" in result.err
+    assert not path.exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -51,6 +52,8 @@ _EPILOG = """
 
 [cyan]bsufs select table.parquet --method ColumnSubset --scale standard --json result.json[/cyan]
 
+[cyan]bsufs select table.csv -k 20 --report report.html[/cyan]
+
 [cyan]bsufs select table.csv -k 9 --must-keep age,sex --set lambda_element=0[/cyan]
 """
 
@@ -73,6 +76,7 @@ def _methods() -> list[str]:
 
 
 def select(
+    context: typer.Context,
     table: TableArgument,
     n_features: NumberOption = "auto",
     output: Annotated[
@@ -85,6 +89,18 @@ def select(
     json_file: Annotated[
         str | None, typer.Option("--json", metavar="FILE", help="All results; - to print.")
     ] = None,
+    report_file: Annotated[
+        str | None,
+        typer.Option(
+            "--report", metavar="FILE", help="A page with reasons and pictures; - to print."
+        ),
+    ] = None,
+    subsamples: Annotated[
+        int,
+        typer.Option(
+            "--subsamples", help="Refits that tell how stable it is, for --report.", min=0
+        ),
+    ] = 20,
     method: Annotated[
         str, typer.Option(metavar="NAME", help="Any selector.", autocompletion=_methods)
     ] = "BSUFS",
@@ -117,12 +133,12 @@ def select(
 ) -> None:
     """Select the columns that say most, and write the reduced table.
 
-    Without -o, --names or --json the selected features are shown; into a pipe go their names, one
-    per line.
+    Without -o, --names, --json or --report the selected features are shown; into a pipe go their
+    names, one per line.
     """
     number, chosen_settings = parse_number(n_features), parse_settings(settings)
     forced, barred = parse_names(must_keep), parse_names(never_keep)
-    _check_targets(output, names, json_file, force)
+    _check_targets(output, names, json_file, report_file, force)
 
     from bsufs.cli import _methods as methods
 
@@ -194,23 +210,36 @@ def select(
         "selected": result,
         "clustering": {which: vars(scores) for which, scores in clustering.items()},
     }
+    page = None
+    if report_file is not None:
+        with report.busy("writing the report"), methods.at_most_threads(jobs):
+            page = _page(selector, found, document, subsamples, _command(context))
     _write(found.table, best_first, document, output, names, json_file, order.value, force)
-    if output is None and names is None and json_file is None:
+    if page is not None and report_file is not None:
+        write_text(page, report_file, force)
+    if output is None and names is None and json_file is None and report_file is None:
         _show(document)
 
 
 def _check_targets(
-    output: str | None, names: str | None, json_file: str | None, force: bool
+    output: str | None,
+    names: str | None,
+    json_file: str | None,
+    report_file: str | None,
+    force: bool,
 ) -> None:
     from bsufs.tables import check_output, check_target
 
-    given = [target for target in (output, names, json_file) if target is not None]
+    if report_file is not None:
+        # Without what it needs, this is said before the work and not after.
+        import bsufs.selection_report  # noqa: F401
+    given = [target for target in (output, names, json_file, report_file) if target is not None]
     places = [target if target == STDOUT else str(Path(target).resolve()) for target in given]
     if len(set(places)) < len(places):
-        raise ValueError("-o, --names and --json must name different files.")
+        raise ValueError("-o, --names, --json and --report must name different files.")
     if output is not None:
         check_output(output, force=force)
-    for target in (names, json_file):
+    for target in (names, json_file, report_file):
         if target not in (None, STDOUT):
             check_target(target, force=force)
 
@@ -235,6 +264,48 @@ def _result(found: Any, selector: Any, best_first: Any) -> list[dict[str, Any]]:
         }
         for rank, (column, explained) in enumerate(zip(best_first, curve, strict=True), start=1)
     ]
+
+
+def _page(
+    selector: Any, found: Any, document: dict[str, Any], n_subsamples: int, command: str
+) -> str:
+    """Return the report as one HTML page."""
+    from bsufs.selection_report import make_report
+
+    about = {"Table": document["table"], "Scale": document["scale"]}
+    if found.missing.n_missing or found.missing.n_infinite:
+        about["Missing values"] = (
+            f"{found.missing.n_missing} missing, {found.missing.n_infinite} infinite"
+        )
+    for which, scores in document["clustering"].items():
+        about[f"k-means on {which} columns"] = (
+            f"ACC {100 * scores['accuracy']:.1f}, NMI {100 * scores['information']:.1f} (labels "
+            "were not used to select)"
+        )
+    return str(
+        make_report(
+            selector,
+            found.X,
+            feature_names=found.table.names,
+            n_subsamples=n_subsamples,
+            random_state=document["seed"],
+            about=about,
+            command=command,
+        )
+    )
+
+
+def _command(context: typer.Context) -> str:
+    """Return the command that was given, as a shell takes it."""
+    words = []
+    for parameter in context.command.params:
+        value = context.params[str(parameter.name)]
+        if value == parameter.default or value in (None, [], ()):
+            continue
+        for entry in value if isinstance(value, list | tuple) else [value]:
+            option = [] if parameter.param_type_name == "argument" else [parameter.opts[0]]
+            words += option if entry is True else [*option, str(entry)]
+    return shlex.join(["bsufs", "select", *words])
 
 
 def _say_clustering(clustering: dict[str, Clustering], report: Reporter) -> None:
