@@ -24,8 +24,8 @@ from bsufs.explanation import (
     has_path,
     names_of,
     selected_correlations,
-    wilson_interval,
 )
+from bsufs.metrics.label_free import wilson_interval
 from bsufs.selectors import ColumnSubset, MaxVariance, RandomSelector, all_selectors
 
 

@@ -24,7 +24,7 @@ def test_code_blocks_run(block, capsys):
 
 
 def test_links_lead_somewhere():
-    pages = ["CONTRIBUTING.md", "docs/benchmarks.md", "docs/methods.md"]
+    pages = ["CONTRIBUTING.md", "docs/benchmarks.md", "docs/methods.md", "docs/tuning.md"]
     for page in [*PAGES, *pages, "docs/reproduction/README.md"]:
         path = ROOT / page
         for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):

@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from bsufs.explanation import explain
+    from bsufs.selection_report import make_report
     from bsufs.selectors import BSUFS, SparsityPath, bsufs_path
+    from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["BSUFS", "SparsityPath", "__version__", "bsufs_path"]
+__all__ = [
+    "BSUFS",
+    "ConsensusSelector",
+    "LabelFreeSearch",
+    "SparsityPath",
+    "__version__",
+    "bsufs_path",
+    "explain",
+    "make_report",
+]
+
+# Fetched when first used: the command line answers `--help` without scikit-learn.
+_HOMES = {
+    "BSUFS": "bsufs.selectors",
+    "ConsensusSelector": "bsufs.tuning",
+    "LabelFreeSearch": "bsufs.tuning",
+    "SparsityPath": "bsufs.selectors",
+    "bsufs_path": "bsufs.selectors",
+    "explain": "bsufs.explanation",
+    "make_report": "bsufs.selection_report",
+}
 
 
 def __getattr__(name: str) -> Any:
-    # Fetched when first used: the command line answers `--help` without scikit-learn.
-    if name in __all__:
-        from bsufs import selectors
-
-        return getattr(selectors, name)
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -14,14 +14,13 @@ import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
 from bsufs._names import shortened
 from bsufs._typing import Array, Indices, Mask
-from bsufs.metrics.label_free import _standardised
+from bsufs.metrics.label_free import standardised, wilson_interval
 from bsufs.scatter import make_scatter, safe_unit_exponent
 from bsufs.selectors._columns import column_variances, feature_mask
 
@@ -151,41 +150,6 @@ def explain(
     return frame.loc[np.argsort(ranking)]
 
 
-def wilson_interval(frequency: Any, n_trials: int, confidence: float = 0.95) -> tuple[Array, Array]:
-    r"""Return Wilson's interval of a share.
-
-    .. math:: \frac{\hat p + z^2 / 2n \pm z \sqrt{\hat p (1 - \hat p) / n + z^2 / 4n^2}}{1 + z^2/n}
-
-    Parameters
-    ----------
-    frequency : array of float
-        The shares.
-    n_trials : int
-        Of how many trials.
-    confidence : float, default=0.95
-        Level of the interval.
-
-    Returns
-    -------
-    low, high : arrays
-        Its ends, between 0 and 1.
-
-    Examples
-    --------
-    >>> from bsufs.explanation import wilson_interval
-    >>> low, high = wilson_interval([0.5], 20)
-    >>> [round(float(end), 3) for end in (low[0], high[0])]
-    [0.299, 0.701]
-    """
-    share = np.asarray(frequency, dtype=np.float64)
-    z2 = float(norm.ppf((1 + confidence) / 2)) ** 2
-    centre = share + z2 / (2 * n_trials)
-    reach = np.sqrt(z2 * (share * (1 - share) / n_trials + z2 / (4 * n_trials**2)))
-    low, high = (centre - reach) / (1 + z2 / n_trials), (centre + reach) / (1 + z2 / n_trials)
-    # Rounding must not put the ends outside of what a share can be, nor on the wrong side of it.
-    return np.clip(low, 0.0, share), np.clip(high, share, 1.0)
-
-
 def selected_correlations(selector: Any, X: Any) -> Array:
     """Return the correlations among the selected features.
 
@@ -211,7 +175,7 @@ def selected_correlations(selector: Any, X: Any) -> Array:
     array([[1.  , 0.87],
            [0.87, 1.  ]])
     """
-    Z = _standardised(_dense(_numbers(selector, X), best_selected(selector)))
+    Z = standardised(_dense(_numbers(selector, X), best_selected(selector)))
     correlations: Array = np.clip(Z.T @ Z, -1.0, 1.0)
     np.fill_diagonal(correlations, 1.0)
     return correlations
@@ -429,13 +393,13 @@ def _blocks(n_columns: int, height: int) -> Iterator[slice]:
 def _closest_selected(X: Any, chosen: Indices) -> tuple[Indices, Array]:
     """Return the other selected column that each is most correlated with, -1 for none."""
     n, d = X.shape
-    selected = _standardised(_dense(X, chosen))
+    selected = standardised(_dense(X, chosen))
     place = np.full(d, -1)
     place[chosen] = np.arange(chosen.size)
     closest = np.full(d, -1)
     correlation = np.full(d, np.nan)
     for block in _blocks(d, max(n, chosen.size)):
-        among = selected.T @ _standardised(_dense(X, block))
+        among = selected.T @ standardised(_dense(X, block))
         strength = np.round(np.abs(among), _DECIMALS)
         own = np.flatnonzero(place[block] >= 0)
         strength[place[block][own], own] = 0.0

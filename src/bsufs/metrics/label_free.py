@@ -43,7 +43,7 @@ def redundancy(X: ArrayLike) -> float:
     >>> redundancy(np.array([[0.0, 1.0, 5.0], [2.0, -1.0, 5.0], [4.0, -3.0, 5.0]]))
     0.333...
     """
-    Z = _standardised(check_array(X, dtype=np.float64))
+    Z = standardised(check_array(X, dtype=np.float64))
     d = Z.shape[1]
     if d == 1:
         return 0.0
@@ -58,8 +58,19 @@ def redundancy(X: ArrayLike) -> float:
     return float(min(total / (d * (d - 1) / 2), 1.0))
 
 
-def _standardised(X: Array) -> Array:
-    """Return the columns centred and of unit length, constant ones zero."""
+def standardised(X: Array) -> Array:
+    """Return the columns centred and of unit length, constant ones zero.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        The data.
+
+    Returns
+    -------
+    array of the same shape
+        The product of two columns is their correlation.
+    """
     constant = X.min(axis=0) == X.max(axis=0)
     # Relative to its largest entry, no column overflows when squared.
     largest = np.abs(X).max(axis=0)
@@ -360,8 +371,10 @@ def wilson_interval(
     centre = share + z**2 / (2 * n_trials)
     reach = z * np.sqrt(share * (1 - share) / n_trials + z**2 / (4 * n_trials**2))
     whole = 1 + z**2 / n_trials
-    # Rounding may leave the range by a last digit.
-    return np.maximum((centre - reach) / whole, 0.0), np.minimum((centre + reach) / whole, 1.0)
+    # Rounding must not put the ends outside of what a share can be, nor on the wrong side of it.
+    lower = np.clip((centre - reach) / whole, 0.0, share)
+    upper = np.clip((centre + reach) / whole, share, 1.0)
+    return lower, upper
 
 
 def _selection_matrix(
