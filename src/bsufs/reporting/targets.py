@@ -10,7 +10,7 @@ import pandas as pd
 from bsufs.reporting.paper import METHODS, PUBLIC_DATASETS, load_printed
 from bsufs.reporting.results import Results, confirmed
 from bsufs.reporting.sections import Verdict, judge
-from bsufs.reporting.views._common import RANDOM, RIVALS, listed, standard_errors_apart
+from bsufs.reporting.views._common import RIVALS, chance_for, listed, standard_errors_apart
 from bsufs.reporting.views.records import recovery_rates
 
 _SYNTHETIC = ("Diamond9", "Dartboard1", "Dartboard1-gaussian", "Dartboard1-salt-and-pepper")
@@ -171,9 +171,10 @@ def _synthetic(results: Results) -> Target:
 def _above_random(results: Results, acc: pd.DataFrame, method: str) -> Target:
     apart: dict[str, float] = {}
     good = []
+    random = chance_for(method, acc.index.get_level_values("method"))
     for dataset in PUBLIC_DATASETS:
-        if {(dataset, method), (dataset, RANDOM)} <= set(acc.index):
-            own, chance = acc.loc[(dataset, method)], acc.loc[(dataset, RANDOM)]
+        if {(dataset, method), (dataset, random)} <= set(acc.index):
+            own, chance = acc.loc[(dataset, method)], acc.loc[(dataset, random)]
             apart[dataset] = standard_errors_apart(own, chance)
             good += [dataset] if own["mean"] > chance["mean"] else []
     points = ", ".join(
@@ -183,8 +184,8 @@ def _above_random(results: Results, acc: pd.DataFrame, method: str) -> Target:
     measured = f"{len(good)} of {len(apart)} run"
     measured += f" (difference in standard errors: {points})." if points else "."
     sizes = results.select("winners", run="clustering").groupby("method")["n_settings"].max()
-    if {method, RANDOM} <= set(sizes.index):
-        measured += f" Settings tried: {method} {sizes[method]}, Random {sizes[RANDOM]}."
+    if {method, random} <= set(sizes.index):
+        measured += f" Settings tried: {method} {sizes[method]}, {random} {sizes[random]}."
     needed = len(PUBLIC_DATASETS)
     return Target(
         f"{method}, label-tuned: ACC above Random with the same budget on all seven",

@@ -11,6 +11,18 @@ from bsufs.reporting.results import Results
 
 RIVALS = ("BSUFS", "BSUFS (paper's grid)")
 RANDOM = "Random"
+# Methods with another number of settings than BSUFS have a column of chance of their own.
+_OWN_CHANCE = {
+    "BSUFS (paper's grid)": "Random (as the paper's grid)",
+    "Case II": "Random (as Cases II, III)",
+    "Case III": "Random (as Cases II, III)",
+}
+
+
+def chance_for(method: str, known: Iterable[str]) -> str:
+    """Return the column of random rankings that had as many settings, if there is one."""
+    own = _OWN_CHANCE.get(method, RANDOM)
+    return own if own in set(known) else RANDOM
 
 
 def in_order(known: Sequence[str], found: Iterable[str]) -> list[str]:
@@ -42,32 +54,33 @@ def above_random_notes(
     """Say on how many datasets methods are above Random, and how surely."""
     notes = []
     for method in methods:
-        both = _both(table, method)
+        chance = chance_for(method, table.index.get_level_values("method"))
+        both = _both(table, method, chance)
         if not both:
             continue
         apart = {
             dataset: standard_errors_apart(
-                table.loc[(dataset, method)], table.loc[(dataset, RANDOM)]
+                table.loc[(dataset, method)], table.loc[(dataset, chance)]
             )
             for dataset in both
         }
         above = [
             name
             for name in both
-            if table.loc[(name, method), "mean"] > table.loc[(name, RANDOM), "mean"]
+            if table.loc[(name, method), "mean"] > table.loc[(name, chance), "mean"]
         ]
         surely = [name for name in above if apart[name] > 2]
         notes.append(
-            f"{method} is above Random in {metric} on {len(above)} of {len(both)} datasets "
+            f"{method} is above {chance} in {metric} on {len(above)} of {len(both)} datasets "
             f"({listed(above)}), by more than two standard errors on {len(surely)}."
         )
     return notes
 
 
-def _both(table: pd.DataFrame, method: str) -> list[str]:
+def _both(table: pd.DataFrame, method: str, chance: str) -> list[str]:
     index = set(table.index)
     datasets = dict.fromkeys(table.index.get_level_values("dataset"))
-    return [name for name in datasets if {(name, method), (name, RANDOM)} <= index]
+    return [name for name in datasets if {(name, method), (name, chance)} <= index]
 
 
 def budget_notes(results: Results, run: str) -> list[str]:
@@ -85,9 +98,10 @@ def budget_notes(results: Results, run: str) -> list[str]:
         index="dataset", columns="method", values="n_settings", aggfunc="first", sort=False
     )
     for method in RIVALS:
-        if {method, RANDOM} <= set(sizes.columns):
-            pair = sizes[[method, RANDOM]].dropna()
-            other = pair.index[pair[method] != pair[RANDOM]]
+        chance = chance_for(method, sizes.columns)
+        if {method, chance} <= set(sizes.columns):
+            pair = sizes[[method, chance]].dropna()
+            other = pair.index[pair[method] != pair[chance]]
             if len(other):
                 notes.append(
                     f"Random does not have the budget of {method} on {listed(other)}: read that "
