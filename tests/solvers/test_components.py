@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import linalg
 
 from bsufs.scatter import make_scatter
 from bsufs.solvers.components import noise_edge, start_frame
@@ -56,9 +57,20 @@ def test_auto_goes_on_when_the_first_guess_is_too_small(monkeypatch):
     assert start_frame(make_scatter(X), "auto")[0].size == 9
 
 
-def test_auto_is_at_least_one_even_in_pure_noise():
-    X = np.diag(np.arange(1.0, 6.0))
-    assert start_frame(make_scatter(X), "auto")[0].size == 1
+@pytest.mark.parametrize("true", [1, 2, 3])
+def test_where_nothing_is_correlated_the_columns_of_more_than_average_variance_count(true):
+    rng = np.random.default_rng(true)
+    X = rng.standard_normal((2000, 9)) * np.where(np.arange(9) < true, 1.0, 0.2)
+    X = linalg.qr(X - X.mean(axis=0), mode="economic")[0] * X.std(axis=0)
+    values, vectors = start_frame(make_scatter(X), "auto")
+    assert values.size == true
+    np.testing.assert_allclose((vectors[:true] ** 2).sum(), true)
+
+
+def test_auto_is_never_none_and_never_many_in_pure_noise():
+    assert start_frame(make_scatter(np.eye(3)), "auto")[0].size >= 1
+    X = np.random.default_rng(0).standard_normal((400, 300))
+    assert 1 <= start_frame(make_scatter(X), "auto")[0].size <= 32
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 1.0])

@@ -156,7 +156,8 @@ class BSUFS(BaseSelector):
     -----
     The number of components is chosen by parallel analysis in its deterministic form: components
     whose eigenvalue exceeds the largest one to expect of independent columns with the same
-    variances. It depends on S and the number of samples alone.
+    variances. It depends on S and the number of samples alone. Where none does, as for columns that
+    are not correlated, those above the average eigenvalue count, at most 32.
 
     Columns are solved in an order that depends on their contents, so the order in which they come
     does not matter. Columns that are perfectly correlated (copies, also shifted, negated or in

@@ -67,7 +67,9 @@ def start_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Arra
         The operator S, not zero.
     n_components : int, float or "auto"
         A number; a share of the total variance that the components reach; or as many as have an
-        eigenvalue above the noise edge, but at least one.
+        eigenvalue above the noise edge. Where none has, as for columns that are not correlated, no
+        direction is special, and a single one would be an arbitrary mixture of columns: then as
+        many as have an eigenvalue above the average, at most 32.
 
     Returns
     -------
@@ -94,6 +96,9 @@ def start_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Arra
             break
         size = min(2 * size, limit)
     reached = int(np.count_nonzero(values > edge))
+    if reached == 0 and np.isinf(goal):
+        average = scatter.trace() / np.count_nonzero(scatter.diagonal())
+        reached = int(np.count_nonzero(values[:_FIRST_GUESS] > average))
     if np.isfinite(goal):
         reached = int(np.searchsorted(np.cumsum(values), goal)) + 1
     m = int(np.clip(reached, 1, size))
