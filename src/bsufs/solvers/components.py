@@ -97,7 +97,7 @@ def start_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Arra
         size = min(2 * size, limit)
     reached = int(np.count_nonzero(values > edge))
     if reached == 0 and np.isinf(goal):
-        average = scatter.trace() / np.count_nonzero(scatter.diagonal())
+        average = scatter.trace() / max(int(np.count_nonzero(scatter.diagonal())), 1)
         reached = int(np.count_nonzero(values[:_FIRST_GUESS] > average))
     if np.isfinite(goal):
         reached = int(np.searchsorted(np.cumsum(values), goal)) + 1

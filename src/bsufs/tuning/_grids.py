@@ -109,6 +109,10 @@ def default_grid(estimator: BaseSelector, X: Array) -> Grid:
     never_keep = parameters.get("never_keep")
     n_barred = 0 if never_keep is None else np.atleast_1d(never_keep).size
     grid = make(_Extent(X.shape[0], X.shape[1] - n_barred, m))
+    k = parameters["n_features_to_select"]
+    if type(estimator).__name__ == "FSPCA" and isinstance(k, int):
+        # Its components live on the selected features alone.
+        grid["n_components"] = sorted({min(m, k) for m in grid["n_components"]})
     if not isinstance(parameters.get("init", ""), str):
         # A start given as a matrix fixes the number of components.
         grid.pop("n_components", None)
