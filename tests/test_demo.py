@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_the_demo_prints_its_tables_and_draws_its_pictures(tmp_path):
-    pytest.importorskip("matplotlib")
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "demo_digits.py"), str(tmp_path / "pictures")],
         capture_output=True,

@@ -522,7 +522,7 @@ def test_clone_pickle_and_joblib_keep_everything(tmp_path):
 
 
 def test_skops_round_trip_needs_trust_in_this_library_only():
-    sio = pytest.importorskip("skops.io")
+    sio = pytest.importorskip("skops.io", reason="skops is not installed")
     X = table()
     selector = BSUFS(3).fit(X)
     stored = sio.dumps(selector)

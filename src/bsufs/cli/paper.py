@@ -127,7 +127,7 @@ def _reproduce(
         "machine": _machine() | {"processor seconds of all tasks": round(tasks)},
         "version": _version(),
     }
-    page = write_report(results, info, out, None if len(items) == 0 else items)
+    page = write_report(results, info, out, items)
     reporter.say(f"report: {page}")
 
 

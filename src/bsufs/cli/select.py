@@ -232,7 +232,7 @@ def _check_targets(
 
     if report_file is not None:
         # Without what it needs, this is said before the work and not after.
-        import bsufs.selection_report  # noqa: F401
+        import bsufs.selection_report  # noqa: F401 - only to see whether it can be imported
     given = [target for target in (output, names, json_file, report_file) if target is not None]
     places = [target if target == STDOUT else str(Path(target).resolve()) for target in given]
     if len(set(places)) < len(places):
