@@ -5,6 +5,7 @@ from importlib import import_module
 
 from bsufs.selectors._base import BaseSelector
 from bsufs.selectors._checks import check_selector
+from bsufs.selectors.aligned_bsufs import AlignedBSUFS
 from bsufs.selectors.bsufs import BSUFS, SparsityPath, bsufs_path
 from bsufs.selectors.column_subset import ColumnSubset
 from bsufs.selectors.fen_pcafs import FENPCAFS
@@ -32,6 +33,7 @@ __all__ = [
     "SPCAFS",
     "SPCAPSD",
     "UDFS",
+    "AlignedBSUFS",
     "ColumnSubset",
     "LaplacianScore",
     "MaxVariance",

@@ -1,0 +1,341 @@
+"""AlignedBSUFS: columns that show the clusters of all columns, weighted by survival on the path."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from bsufs._typing import Array, Indices, Mask
+from bsufs.metrics.kmeans import batched_kmeans
+from bsufs.scatter import Scatter, make_scatter
+from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored
+from bsufs.selectors._columns import canonical_order, copies
+from bsufs.selectors.bsufs import BSUFS
+from bsufs.solvers.alignment import aligned_columns
+
+# Clusters of fewer rows than this, on average, follow the noise of single rows.
+_ROWS_PER_CLUSTER = 12
+# A column knows of clusters if its share between them is so many standard deviations above chance.
+_DEVIATIONS = 3.0
+# Columns beyond so many picks are ranked by what each would add at that point.
+_MOST_PICKS = 256
+
+
+class AlignedBSUFS(BaseSelector):
+    r"""Unsupervised feature selection by the clusters that all columns show together.
+
+    Clustering on selected columns should find what clustering on the whole data can find. So the
+    rows are clustered many times in the space of the leading principal components, and columns are
+    picked in which these clusters show, without picking the same thing twice; a column that lives
+    long on the path of `BSUFS` counts a little more. This is what ``bsufs select`` does by default:
+    of everything tried without labels it gave the best clusterings on the public datasets of the
+    paper (see the documentation on choosing without labels).
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or "auto", default="auto"
+        How many features to keep: a number, a share of all, or "auto", as many as regression needs
+        to explain the variance that the components explain.
+    n_components : int, float or "auto", default="auto"
+        Number of components m, as for `BSUFS`; clusters are sought among m and among 2m.
+    clusters : int, list of int or "auto", default="auto"
+        Numbers of clusters to look for; "auto": m + 1 and 2m + 1, where there are at least 12 rows
+        for each.
+    n_runs : int, default=10
+        Runs of k-means for each number of components and of clusters.
+    flattening : float, default=0.5
+        How much components of small variance are lifted: 0 leaves distances as they are in the
+        data, 1 makes all components count alike.
+    scaling : float, default=0.5
+        How much columns of large variance are taken down before their inner products are compared:
+        they are divided by (sd + median sd) to this power.
+    survival_power : float, default=0.25
+        Power of the `BSUFS` score that multiplies what a column shows of the clusters; 0 leaves
+        the path out of it.
+    must_keep : list of str or int, optional
+        Features that are always selected.
+    never_keep : list of str or int, optional
+        Features that are never selected, as if they were not there.
+    max_samples : int, default=4096
+        Cluster at most so many rows, drawn at random; the path sees all.
+    random_state : int, RandomState instance or None, default=0
+        Seed of k-means and of the rows drawn.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        From 1 for the feature picked first down to 0; larger is better.
+    ranking_ : array of int of shape (n_features,)
+        1 for the best feature.
+    support_ : array of bool of shape (n_features,)
+        The selected features.
+    selected_features_ : array of shape (n_features_to_select,)
+        Names, or column numbers where there are no names, best first.
+    cluster_shares_ : array of shape (n_features,)
+        Share of the variance of each feature that lies between clusters, beyond what chance gives,
+        averaged over all clusterings; 0 to 1.
+    n_clusters_ : list of int
+        The numbers of clusters that were looked for.
+    n_components_ : int
+        Number of components m.
+    survival_ : array of int of shape (n_features,)
+        The last step of the path at which each feature was alive.
+    path_ : dict
+        Of `BSUFS`: a number for each step under "lambda_row", "n_alive" and
+        "component_variance_ratio".
+    n_iter_ : int
+        Number of steps of the path.
+    explained_variance_curve_ : array of shape (n_features_to_select,)
+        Share of the total variance that the first 1, 2, ... selected features explain by linear
+        regression.
+    explained_variance_ratio_ : float
+        Its last value.
+    n_features_in_ : int
+        Number of features seen in `fit`.
+    feature_names_in_ : array of str
+        Their names, if all are strings.
+
+    See Also
+    --------
+    BSUFS : The path alone; for streams, Dask arrays and weighted rows.
+
+    Notes
+    -----
+    With U and s the left singular vectors and singular values of the centred data, k-means runs
+    :math:`\ell` on the rows of :math:`U_r \operatorname{diag}(s_r)^{1 - f}` for r = m, 2m and each
+    number of clusters; f is the flattening. Every run gives a kernel that is :math:`1 / n_c`
+    between samples of the same cluster c and zero elsewhere; with their mean T,
+    :math:`x_i' T x_i` is the mean between-cluster sum of squares of column i. A column that knows
+    nothing of C clusters has a share of (C - 1) / (n - 1) of its variance there; :math:`b_i` is
+    what lies above. Columns are picked greedily to maximise
+
+    .. math:: \frac{\sum_{i \in A} a_i^2 b_i \sigma_i^{\eta}}
+        {\bigl\| \sum_{i \in A} a_i^2 x_i x_i' \bigr\|_F},
+        \qquad a_i = (\mathrm{sd}_i + \operatorname{median} \mathrm{sd})^{-c},
+
+    with the score :math:`\sigma_i` of `BSUFS`, which is at least 1/2 for columns that are no
+    copies, :math:`\eta` = `survival_power` and c = `scaling`. Without the middle factor this is the
+    alignment of the kernel of the columns in A with T. The denominator makes a column pay for what
+    it repeats and for variance within clusters. Columns whose share is less than three standard
+    deviations above chance would cost next to nothing where they are small, and say nothing: they
+    come behind those that know of the clusters, by their score of `BSUFS`.
+
+    The picks cost a product with X each; k-means a product of a row's components with the centres.
+    Perfectly correlated columns come behind all distinct ones. Beyond 256 columns (or
+    `n_features_to_select`) the rest is ranked by what each would add at that point.
+
+    References
+    ----------
+    Cristianini, N., Shawe-Taylor, J., Elisseeff, A., Kandola, J. (2001). On kernel-target
+    alignment. Advances in Neural Information Processing Systems 14.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bsufs.selectors import AlignedBSUFS
+    >>> selector = AlignedBSUFS(16).fit(load_digits().data)
+    >>> selector.transform(load_digits().data).shape
+    (1797, 16)
+    """
+
+    _accepts_sparse = True
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_features_to_select": NUMBER_OF_FEATURES,
+        "n_components": BSUFS._parameter_constraints["n_components"],
+        "clusters": [
+            Interval(Integral, 2, None, closed="left"),
+            "array-like",
+            StrOptions({"auto"}),
+        ],
+        "n_runs": [Interval(Integral, 1, None, closed="left")],
+        "flattening": [Interval(Real, 0, 1, closed="both")],
+        "scaling": [Interval(Real, 0, 1, closed="both")],
+        "survival_power": [Interval(Real, 0, None, closed="left")],
+        "must_keep": ["array-like", str, Integral, None],
+        "never_keep": ["array-like", str, Integral, None],
+        "max_samples": [Interval(Integral, 2, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_features_to_select: int | float | str = "auto",
+        *,
+        n_components: int | float | str = "auto",
+        clusters: int | Sequence[int] | str = "auto",
+        n_runs: int = 10,
+        flattening: float = 0.5,
+        scaling: float = 0.5,
+        survival_power: float = 0.25,
+        must_keep: Any = None,
+        never_keep: Any = None,
+        max_samples: int = 4096,
+        random_state: Any = 0,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.n_components = n_components
+        self.clusters = clusters
+        self.n_runs = n_runs
+        self.flattening = flattening
+        self.scaling = scaling
+        self.survival_power = survival_power
+        self.must_keep = must_keep
+        self.never_keep = never_keep
+        self.max_samples = max_samples
+        self.random_state = random_state
+
+    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
+        order = canonical_order(X)
+        scatter = make_scatter(X, None, order)
+        path, survived = self._follow_path(scatter, order)
+        self.n_components_, self.n_iter_ = path.n_components_, path.n_iter_
+        self.survival_, self.path_ = path.survival_, path.path_
+        forced, barred = self._forced_and_barred()
+        if barred.any():
+            scatter, order = scatter.restricted(~barred[order]), order[~barred[order]]
+        shares, by_chance = self._shares_between_clusters(X, order, scatter)
+        self.cluster_shares_ = np.zeros(X.shape[1])
+        self.cluster_shares_[order] = shares
+        best_first = self._picked(
+            scatter, shares, shares > by_chance, survived.scores[order], forced[order]
+        )
+        scores = np.zeros(X.shape[1])
+        scores[order[best_first]] = 1.0 - np.arange(order.size) / order.size
+        return Scored(
+            scores=scores,
+            variances=survived.variances,
+            position=survived.position,
+            auto_n_features=survived.auto_n_features,
+            explained_curve=survived.explained_curve,
+        )
+
+    def _follow_path(self, scatter: Scatter, order: Indices) -> tuple[BSUFS, Scored]:
+        """Rank the columns by survival on the sparsity path."""
+        path = BSUFS(
+            self.n_features_to_select,
+            n_components=self.n_components,
+            must_keep=self.must_keep,
+            never_keep=self.never_keep,
+        )
+        path.n_features_in_ = self.n_features_in_
+        if self._feature_names() is not None:
+            path.feature_names_in_ = self._feature_names()
+        return path, path._solve(scatter, order)
+
+    def _shares_between_clusters(
+        self, X: Any, order: Indices, scatter: Scatter
+    ) -> tuple[Array, float]:
+        """Return mean shares of variance between clusters, and how large chance may make them."""
+        random_state = check_random_state(self.random_state)
+        if X.shape[0] > self.max_samples:
+            drawn = random_state.choice(X.shape[0], self.max_samples, replace=False)
+            X = X[np.sort(drawn)]
+        centred = _Centred(X[:, order], scatter.unit_exponent)
+        shares, deviation, count = np.zeros(order.size), 0.0, 0
+        for labels in self._clusterings(centred, scatter, random_state):
+            # The share that lies between clusters a column knows nothing of has a beta law.
+            between, within = np.unique(labels).size - 1, labels.size - 1
+            expected = between / within
+            deviation += math.sqrt(2 * expected * (1 - expected) / (within + 2))
+            shares += centred.share_between(labels) - expected
+            count += 1
+        return np.maximum(shares, 0.0) / count, _DEVIATIONS * deviation / count
+
+    def _clusterings(
+        self, centred: _Centred, scatter: Scatter, random_state: Any
+    ) -> Iterator[Indices]:
+        m, n = self.n_components_, centred.n_rows
+        limit = min(scatter.max_rank, scatter.shape[0])
+        values, vectors = scatter.leading_eigenvectors(min(2 * m, limit))
+        # Directions without variance have no scores, only rounding.
+        rank = max(1, int(np.count_nonzero(values > 1e-14 * values[0])))
+        lengths = np.sqrt(values[:rank])
+        scores = (centred @ vectors[:, :rank]) * (lengths / lengths[0]) ** -self.flattening
+        self.n_clusters_ = self._numbers_of_clusters(m, n)
+        for size in sorted({min(m, rank), rank}):
+            for n_clusters in self.n_clusters_:
+                seed = random_state.randint(2**31 - 1)
+                runs = batched_kmeans(
+                    scores[:, :size], n_clusters, n_runs=self.n_runs, random_state=seed
+                )
+                yield from runs.labels
+
+    def _numbers_of_clusters(self, m: int, n_rows: int) -> list[int]:
+        if isinstance(self.clusters, str):
+            most = max(2, n_rows // _ROWS_PER_CLUSTER)
+            return sorted({min(m + 1, most), min(2 * m + 1, most)})
+        numbers = np.unique(np.atleast_1d(np.asarray(self.clusters)))
+        if (
+            numbers.size == 0
+            or not np.issubdtype(numbers.dtype, np.integer)
+            or not 2 <= numbers[0] <= numbers[-1] <= n_rows
+        ):
+            raise ValueError(
+                f"clusters must hold whole numbers from 2 to the {n_rows} rows that are "
+                f"clustered, got {self.clusters!r}. Leave it at 'auto'."
+            )
+        return [int(number) for number in numbers]
+
+    def _picked(
+        self, scatter: Scatter, shares: Array, knowing: Mask, survival_scores: Array, forced: Mask
+    ) -> Indices:
+        """Return all columns, best first."""
+        diagonal = scatter.diagonal()
+        sd = np.sqrt(diagonal / diagonal.max())
+        scale = (sd + np.median(sd[sd > 0])) ** -self.scaling
+        target = shares * (sd * scale) ** 2 * survival_scores**self.survival_power
+        doubles = copies(scatter, forced)
+        last = (doubles | ~knowing | (diagonal <= 0)) & ~forced
+        asked = self._asked_number(forced, np.zeros_like(forced)) or 0
+        n_picks = min(int(np.count_nonzero(~last)), max(asked, _MOST_PICKS))
+        picks, gains = aligned_columns(scatter, target, scale, n_picks, forced=forced, barred=last)
+        rest = np.setdiff1d(np.arange(forced.size), picks)
+        # Where clusters tell nothing the path decides.
+        gains = np.where(knowing, gains, survival_scores)
+        return np.concatenate(
+            [picks, rest[np.lexsort((rest, -gains[rest], ~knowing[rest], doubles[rest]))]]
+        )
+
+
+class _Centred:
+    """Rows with their mean taken off, where they are sparse without storing that."""
+
+    def __init__(self, X: Any, unit_exponent: int) -> None:
+        self.n_rows = X.shape[0]
+        self._mean = np.zeros(X.shape[1])
+        if sparse.issparse(X):
+            self._X = sparse.csr_array(X, dtype=np.float64, copy=True)
+            self._X.data = np.ldexp(self._X.data, -unit_exponent)
+            self._mean = np.asarray(self._X.mean(axis=0)).ravel()
+            total = np.asarray(self._X.multiply(self._X).sum(axis=0)).ravel()
+            self._squares = np.maximum(total - self.n_rows * self._mean**2, 0.0)
+            return
+        self._X = np.ldexp(np.asarray(X, dtype=np.float64), -unit_exponent)
+        self._X -= self._X.mean(axis=0)
+        self._squares = np.einsum("ij,ij->j", self._X, self._X)
+
+    def __matmul__(self, V: Array) -> Array:
+        return np.asarray(self._X @ V - self._mean @ V)
+
+    def share_between(self, labels: Indices) -> Array:
+        """Return the share of each column's variance that lies between clusters."""
+        _, cluster, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        members = sparse.csr_array(
+            (1.0 / np.sqrt(counts)[cluster], (cluster, np.arange(labels.size))),
+            shape=(counts.size, labels.size),
+        )
+        sums = members @ self._X
+        sums = sums.toarray() if sparse.issparse(sums) else sums
+        sums = sums - np.sqrt(counts)[:, None] * self._mean
+        between = np.einsum("ij,ij->j", sums, sums)
+        shares: Array = np.zeros_like(between)
+        np.divide(between, self._squares, out=shares, where=self._squares > 0)
+        return np.minimum(shares, 1.0, out=shares)

@@ -1,0 +1,90 @@
+"""Greedy kernel alignment: the columns in which a given structure of the samples shows best."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bsufs._typing import Array, Indices, Mask
+from bsufs.scatter import Scatter
+
+
+def aligned_columns(
+    scatter: Scatter,
+    target: Array,
+    scale: Array,
+    n_picks: int,
+    *,
+    forced: Mask | None = None,
+    barred: Mask | None = None,
+) -> tuple[Indices, Array]:
+    r"""Pick columns one by one so that their inner products are most like a target kernel.
+
+    The columns of a set A, each multiplied by its scale s, make the kernel
+    :math:`K_A = \sum_{i \in A} s_i^2 x_i x_i'` between samples. Its alignment with a kernel T is
+
+    .. math:: \frac{\langle K_A, T \rangle}{\|K_A\|_F} =
+        \frac{\sum_{i \in A} t_i}{\bigl(\sum_{i, j \in A} s_i^2 s_j^2 S_{ij}^2\bigr)^{1/2}},
+        \qquad t_i = s_i^2 \, x_i' T x_i,
+
+    so no kernel is ever formed: a pick costs one row of S.
+
+    Parameters
+    ----------
+    scatter : Scatter
+        The operator S.
+    target : array of shape (d,)
+        The numbers t, not negative, up to a common factor.
+    scale : array of shape (d,)
+        The positive numbers s.
+    n_picks : int
+        How many to pick, at most the columns that are not barred.
+    forced : array of bool of shape (d,), optional
+        Columns to pick before all others.
+    barred : array of bool of shape (d,), optional
+        Columns not to pick.
+
+    Returns
+    -------
+    picks : array of int of shape (n_picks,)
+        The columns in the order picked; the first one of equally good ones.
+    gains : array of shape (d,)
+        For the columns not picked: the alignment with one of them added.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bsufs.scatter import make_scatter
+    >>> from bsufs.solvers.alignment import aligned_columns
+    >>> X = np.array([[1.0, 1, 5], [1, 2, -5], [-1, -1, 5], [-1, -2, -5]])
+    >>> halves = np.array([1.0, 1, -1, -1])  # T = halves halves'
+    >>> picks, _ = aligned_columns(
+    ...     make_scatter(X), (halves @ X) ** 2, np.ones(3), 2
+    ... )
+    >>> picks.tolist()
+    [0, 1]
+    """
+    sizes = scatter.diagonal() * scale**2
+    largest = sizes.max()
+    unit = 1.0 / largest if largest > 0 else 1.0
+    own = (sizes * unit) ** 2
+    crossed = np.zeros(target.size)
+    free = np.ones(target.size, dtype=bool) if barred is None else ~barred
+    first = np.zeros(target.size, dtype=bool) if forced is None else forced
+    reached, squared = 0.0, 0.0
+    picks = np.empty(n_picks, dtype=np.intp)
+    gains = np.zeros(target.size)
+    n_forced = int(np.count_nonzero(first))
+    for number in range(n_picks + 1):
+        lengths = np.sqrt(squared + 2.0 * crossed + own)
+        np.divide(reached + target, lengths, out=gains, where=lengths > 0)
+        if number == n_picks:
+            break
+        open_to_choice = free & first if number < n_forced else free
+        pick = int(np.argmax(np.where(open_to_choice, gains, -1.0)))
+        picks[number] = pick
+        free[pick] = False
+        reached += target[pick]
+        squared += 2.0 * crossed[pick] + own[pick]
+        row = scatter.rows(np.array([pick]))[0] * scale * (scale[pick] * unit)
+        crossed += row**2
+    return picks, gains

@@ -1,0 +1,153 @@
+"""AlignedBSUFS: it finds planted clusters, and keeps the promises of every selector."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from bsufs.metrics import batched_kmeans, clustering_accuracy
+from bsufs.selectors import BSUFS, AlignedBSUFS
+
+
+def planted(n=240, n_classes=6, n_telling=30, n_noise=90, noise_sd=1.0, seed=0):
+    """Return classes that show in the first columns, among columns that know nothing of them."""
+    rng = np.random.default_rng(seed)
+    classes = np.arange(n) % n_classes
+    centres = 3.0 * rng.standard_normal((n_classes, 8))
+    hidden = centres[classes] + rng.standard_normal((n, 8))
+    telling = hidden @ rng.standard_normal((8, n_telling)) / np.sqrt(8)
+    telling += 0.5 * rng.standard_normal((n, n_telling))
+    noise = noise_sd * rng.standard_normal((n, n_noise))
+    return np.hstack([telling, noise]), classes
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_columns_are_found(seed):
+    # The noise is as large as the signal, so variance alone says little.
+    X, _ = planted(noise_sd=3.0, seed=seed)
+    chosen = AlignedBSUFS(12).fit(X).get_support(indices=True)
+    assert (chosen < 30).all()
+
+
+def test_clusters_show_in_few_columns():
+    X, classes = planted()
+    chosen = AlignedBSUFS(10).fit(X).transform(X)
+    runs = batched_kmeans(chosen, 6, n_runs=20, random_state=0)
+    everything = batched_kmeans(X, 6, n_runs=20, random_state=0)
+    found = clustering_accuracy(classes, runs.labels[runs.best])
+    assert found > clustering_accuracy(classes, everything.labels[everything.best]) - 0.05
+    assert found > 0.85
+
+
+def test_shares_tell_signal_from_noise():
+    X, _ = planted()
+    shares = AlignedBSUFS(10).fit(X).cluster_shares_
+    assert (shares >= 0).all()
+    assert (shares <= 1).all()
+    assert shares[:30].min() > shares[30:].max()
+
+
+def test_shares_are_those_of_one_clustering_where_it_is_the_only_one():
+    # Two clouds far apart: every run of k-means finds them.
+    rng = np.random.default_rng(0)
+    classes = np.repeat([0, 1], 50)
+    X = rng.standard_normal((100, 5)) + 40.0 * classes[:, None] * np.array([1, 1, 0, 0, 0])
+    selector = AlignedBSUFS(2, clusters=2, n_components=1).fit(X)
+    between = sum(50 * (X[classes == c].mean(axis=0) - X.mean(axis=0)) ** 2 for c in (0, 1)) / (
+        (X - X.mean(axis=0)) ** 2
+    ).sum(axis=0)
+    # What chance gives is taken off: one of 99 degrees of freedom.
+    expected = np.maximum(between - 1 / 99, 0.0)
+    np.testing.assert_allclose(selector.cluster_shares_, expected, rtol=1e-8, atol=1e-12)
+    assert selector.n_clusters_ == [2]
+
+
+def test_what_belongs_to_the_path_is_that_of_bsufs():
+    X, _ = planted()
+    selector, path = AlignedBSUFS(10).fit(X), BSUFS(10).fit(X)
+    assert selector.n_components_ == path.n_components_
+    assert selector.n_iter_ == path.n_iter_
+    np.testing.assert_array_equal(selector.survival_, path.survival_)
+    np.testing.assert_array_equal(selector.path_["n_alive"], path.path_["n_alive"])
+
+
+def test_sparse_data_give_what_dense_data_give():
+    rng = np.random.default_rng(1)
+    X = planted(seed=1)[0] * (rng.random((240, 120)) < 0.4)
+    dense = AlignedBSUFS(15).fit(X)
+    for form in (sparse.csr_array, sparse.csc_array):
+        found = AlignedBSUFS(15).fit(form(X))
+        np.testing.assert_array_equal(found.ranking_, dense.ranking_)
+        np.testing.assert_allclose(found.cluster_shares_, dense.cluster_shares_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("factor", [1e-150, 1e150])
+def test_units_do_not_matter(factor):
+    X, _ = planted()
+    np.testing.assert_array_equal(
+        AlignedBSUFS(10).fit(X * factor).ranking_, AlignedBSUFS(10).fit(X).ranking_
+    )
+
+
+def test_a_large_mean_does_not_matter():
+    X, _ = planted()
+    np.testing.assert_array_equal(
+        AlignedBSUFS(10).fit(X + 2.0**20).ranking_[:30], AlignedBSUFS(10).fit(X).ranking_[:30]
+    )
+
+
+def test_copies_come_behind_distinct_columns():
+    X, _ = planted()
+    X = np.hstack([X, -2.0 * X[:, :5] + 1.0])
+    ranking = AlignedBSUFS(10).fit(X).ranking_
+    # Of each pair the one of larger variance stands for both.
+    assert sorted(ranking[:5]) == [121, 122, 123, 124, 125]
+
+
+def test_never_keep_is_as_if_the_columns_were_not_there():
+    X, _ = planted()
+    barred = [0, 3, 50]
+    selector = AlignedBSUFS(10, never_keep=barred).fit(X)
+    others = np.setdiff1d(np.arange(120), barred)
+    np.testing.assert_array_equal(
+        selector.get_support(indices=True),
+        others[AlignedBSUFS(10).fit(X[:, others]).get_support(indices=True)],
+    )
+    assert not selector.cluster_shares_[barred].any()
+
+
+def test_must_keep_is_kept_and_seen_by_the_others():
+    X, _ = planted()
+    first = int(np.argmin(AlignedBSUFS(10).fit(X).ranking_))
+    selector = AlignedBSUFS(10, must_keep=[100, 101]).fit(X)
+    assert set(np.flatnonzero(selector.ranking_ <= 2)) == {100, 101}
+    assert selector.support_[first]
+
+
+def test_many_rows_are_drawn_from():
+    X, _ = planted(n=600)
+    few = AlignedBSUFS(10, max_samples=200).fit(X)
+    assert (few.get_support(indices=True) < 30).all()
+    again = AlignedBSUFS(10, max_samples=200).fit(X)
+    np.testing.assert_array_equal(few.ranking_, again.ranking_)
+    every = AlignedBSUFS(10).fit(X).cluster_shares_
+    np.testing.assert_allclose(few.cluster_shares_, every, atol=0.2)
+
+
+def test_few_rows_are_not_cut_into_small_clusters():
+    X, _ = planted(n=48)
+    assert AlignedBSUFS(5, n_components=6).fit(X).n_clusters_ == [4]
+    assert AlignedBSUFS(5, n_components=2).fit(X).n_clusters_ == [3, 4]
+
+
+@pytest.mark.parametrize("clusters", [[], [1, 3], [2.5], [2, 999], "many"])
+def test_clusters_must_be_whole_numbers_in_range(clusters):
+    with pytest.raises(ValueError, match="clusters"):
+        AlignedBSUFS(5, clusters=clusters).fit(planted()[0])
+
+
+def test_without_the_path_only_clusters_count():
+    X, _ = planted()
+    alone = AlignedBSUFS(20, survival_power=0.0).fit(X)
+    assert (alone.get_support(indices=True)[:15] < 30).all()
+    weighted = AlignedBSUFS(20, survival_power=4.0).fit(X)
+    assert not np.array_equal(alone.ranking_, weighted.ranking_)
