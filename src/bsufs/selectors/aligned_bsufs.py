@@ -23,7 +23,7 @@ from bsufs.solvers.alignment import aligned_columns
 # Clusters of fewer rows than this, on average, follow the noise of single rows.
 _ROWS_PER_CLUSTER = 12
 # A column knows of clusters if its share between them is so many standard deviations above chance.
-_DEVIATIONS = 3.0
+_DEVIATIONS = 4.0
 # Columns beyond so many picks are ranked by what each would add at that point.
 _MOST_PICKS = 256
 
@@ -79,8 +79,8 @@ class AlignedBSUFS(BaseSelector):
     selected_features_ : array of shape (n_features_to_select,)
         Names, or column numbers where there are no names, best first.
     cluster_shares_ : array of shape (n_features,)
-        Share of the variance of each feature that lies between clusters, beyond what chance gives,
-        averaged over all clusterings; 0 to 1.
+        Share of the variance of each feature that lies between clusters, beyond what chance gives
+        and with small clusters counting less, averaged over all clusterings; 0 to 1.
     n_clusters_ : list of int
         The numbers of clusters that were looked for.
     n_components_ : int
@@ -110,11 +110,12 @@ class AlignedBSUFS(BaseSelector):
     -----
     With U and s the left singular vectors and singular values of the centred data, k-means runs
     :math:`\ell` on the rows of :math:`U_r \operatorname{diag}(s_r)^{1 - f}` for r = m, 2m and each
-    number of clusters; f is the flattening. Every run gives a kernel that is :math:`1 / n_c`
-    between samples of the same cluster c and zero elsewhere; with their mean T,
-    :math:`x_i' T x_i` is the mean between-cluster sum of squares of column i. A column that knows
-    nothing of C clusters has a share of (C - 1) / (n - 1) of its variance there; :math:`b_i` is
-    what lies above. Columns are picked greedily to maximise
+    number of clusters; f is the flattening. Every run gives a kernel that is :math:`w_c / n_c`
+    between samples of the same cluster c and zero elsewhere; the weight :math:`w_c` is 1, less in
+    proportion for clusters smaller than the average one, which may be outliers. With their mean T,
+    :math:`x_i' T x_i` is the mean between-cluster sum of squares of column i; :math:`b_i` is what
+    of it lies above the expectation for a column that knows nothing of the clusters. Columns are
+    picked greedily to maximise
 
     .. math:: \frac{\sum_{i \in A} a_i^2 b_i \sigma_i^{\eta}}
         {\bigl\| \sum_{i \in A} a_i^2 x_i x_i' \bigr\|_F},
@@ -123,7 +124,7 @@ class AlignedBSUFS(BaseSelector):
     with the score :math:`\sigma_i` of `BSUFS`, which is at least 1/2 for columns that are no
     copies, :math:`\eta` = `survival_power` and c = `scaling`. Without the middle factor this is the
     alignment of the kernel of the columns in A with T. The denominator makes a column pay for what
-    it repeats and for variance within clusters. Columns whose share is less than three standard
+    it repeats and for variance within clusters. Columns whose share is less than four standard
     deviations above chance would cost next to nothing where they are small, and say nothing: they
     come behind those that know of the clusters, by their score of `BSUFS`.
 
@@ -241,11 +242,9 @@ class AlignedBSUFS(BaseSelector):
         centred = _Centred(X[:, order], scatter.unit_exponent)
         shares, deviation, count = np.zeros(order.size), 0.0, 0
         for labels in self._clusterings(centred, scatter, random_state):
-            # The share that lies between clusters a column knows nothing of has a beta law.
-            between, within = np.unique(labels).size - 1, labels.size - 1
-            expected = between / within
-            deviation += math.sqrt(2 * expected * (1 - expected) / (within + 2))
-            shares += centred.share_between(labels) - expected
+            clusters = _Clusters(labels)
+            shares += centred.share_between(clusters) - clusters.share_by_chance
+            deviation += clusters.deviation_by_chance
             count += 1
         return np.maximum(shares, 0.0) / count, _DEVIATIONS * deviation / count
 
@@ -325,17 +324,29 @@ class _Centred:
     def __matmul__(self, V: Array) -> Array:
         return np.asarray(self._X @ V - self._mean @ V)
 
-    def share_between(self, labels: Indices) -> Array:
-        """Return the share of each column's variance that lies between clusters."""
-        _, cluster, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        members = sparse.csr_array(
-            (1.0 / np.sqrt(counts)[cluster], (cluster, np.arange(labels.size))),
-            shape=(counts.size, labels.size),
-        )
-        sums = members @ self._X
+    def share_between(self, clusters: _Clusters) -> Array:
+        """Return the weighted share of each column's variance that lies between clusters."""
+        sums = clusters.means @ self._X
         sums = sums.toarray() if sparse.issparse(sums) else sums
-        sums = sums - np.sqrt(counts)[:, None] * self._mean
+        sums = sums - clusters.means.sum(axis=1)[:, None] * self._mean
         between = np.einsum("ij,ij->j", sums, sums)
         shares: Array = np.zeros_like(between)
         np.divide(between, self._squares, out=shares, where=self._squares > 0)
         return np.minimum(shares, 1.0, out=shares)
+
+
+class _Clusters:
+    """A clustering: weighted cluster means as an operator, and what chance makes of them."""
+
+    def __init__(self, labels: Indices) -> None:
+        _, cluster, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        n = labels.size
+        # A handful of outliers makes a cluster of its own, which is not worth a whole one.
+        weights = np.minimum(counts * counts.size / n, 1.0)
+        self.means = sparse.csr_array(
+            (np.sqrt(weights / counts)[cluster], (cluster, np.arange(n))), shape=(counts.size, n)
+        )
+        # Of a column that knows nothing of the clusters.
+        outside = 1.0 - counts / n
+        self.share_by_chance = float(weights @ outside) / (n - 1)
+        self.deviation_by_chance = math.sqrt(2.0 * float(weights**2 @ outside)) / (n - 1)
