@@ -75,17 +75,16 @@ def selection_masks(comparison: Comparison, own: str, support: Mask) -> dict[str
 
 
 def _mask(name: str, selection: Any, n_features: int) -> Mask:
-    if selection.dtype == bool and selection.shape == (n_features,):
-        mask: Mask = selection
-        return mask
     mask = np.zeros(n_features, dtype=bool)
-    try:
-        mask[selection.astype(np.intp, casting="safe")] = True
-    except (IndexError, TypeError) as error:
+    numbers = np.flatnonzero(selection) if selection.dtype == bool else selection
+    fits = selection.dtype != bool or selection.shape == mask.shape
+    is_number = numbers.dtype.kind in "iu" and numbers.size > 0
+    if not fits or not is_number or not np.all((0 <= numbers) & (numbers < n_features)):
         raise ValueError(
             f"comparison.selections[{name!r}] must hold column numbers below {n_features} or a "
             f"mask of as many truth values, got {selection!r}. Pass selector.get_support()."
-        ) from error
+        )
+    mask[numbers] = True
     return mask
 
 

@@ -349,7 +349,7 @@ def _rows(
 def _cells(comparison: pd.DataFrame) -> dict[str, Any]:
     """Return a frame as text, with numbers in few digits."""
     return {
-        "columns": [shortened(str(column)) for column in comparison.columns],
+        "columns": [shortened(str(column), _NAME_WIDTH) for column in comparison.columns],
         "rows": [
             {"kind": "", "cells": [_cell(value) for value in row]}
             for row in comparison.itertuples(index=False, name=None)
