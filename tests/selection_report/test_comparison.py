@@ -47,15 +47,16 @@ def test_a_wrong_selection_is_named(data, wrong):
         _page(data, comparison)
 
 
-def test_who_else_chooses_a_feature_without_the_baseline(data):
+def test_who_else_chooses_a_feature(data):
     table = pd.DataFrame({"method": ["MaxVariance", "<b>", "Random"], "k": [2, 2, 2]})
-    selections = {"<b>": [0, 5], "other": [0, 1], "Random": [0, 4]}
+    selections = {"<b>": [0, 5], "other": [0, 1]}
     page = _page(data, Comparison(table, selections, ["What it <i>means</i>."], {"Random"}))
     assert 'id="overlap"' in page
-    assert "Overlap of the selections of 4 methods" in page
+    assert "Overlap of the selections of 3 methods" in page
     cells = re.findall(r'data-v="(\d)" title="([^"]*)">\d of 2</td>', page)
     assert cells[:2] == [("2", "&lt;b&gt;, other"), ("1", "other")]
     assert ("1", "&lt;b&gt;") in cells[2:]
+    assert page.count('<tr class="baseline">') == 1
     assert '<tr class="baseline"><td>Random</td>' in page
     assert "What it &lt;i&gt;means&lt;/i&gt;." in page
 

@@ -344,7 +344,7 @@ def page_comparison(outcomes: Sequence[Outcome], tuned: bool = False) -> Compari
     rows = [outcome.row for outcome in outcomes]
     shown = {key: heading for key, heading in _LONG_HEADINGS.items() if key in rows[0]}
     table = pd.DataFrame(
-        {heading: [_percent(heading, row[key]) for row in rows] for key, heading in shown.items()}
+        {heading: [_rounded(heading, row[key]) for row in rows] for key, heading in shown.items()}
     )
     first = rows[0]["method"]
     notes = [
@@ -366,17 +366,16 @@ def page_comparison(outcomes: Sequence[Outcome], tuned: bool = False) -> Compari
             "method that is not better has found nothing."
         )
     notes += [f"{row['method']} failed: {row['error']}" for row in rows if row["error"] is not None]
-    return Comparison(
-        table,
-        {
-            outcome.row["method"]: outcome.chosen
-            for outcome in outcomes
-            if outcome.selector is not None
-        },
-        notes,
-        baselines=(BASELINE,),
-    )
+    selections = {
+        outcome.row["method"]: outcome.chosen
+        for outcome in outcomes
+        # One draw of random columns is not what the table shows the mean of.
+        if outcome.selector is not None and outcome.row["method"] != BASELINE
+    }
+    return Comparison(table, selections, notes, baselines=(BASELINE,))
 
 
-def _percent(heading: str, value: Any) -> Any:
-    return round(100 * value, 1) if heading.endswith("%") and value is not None else value
+def _rounded(heading: str, value: Any) -> Any:
+    if value is None or heading in ("method", "features"):
+        return value
+    return round(100 * value, 1) if heading.endswith("%") else round(value, 3)

@@ -26,8 +26,7 @@ class Comparison:
     notes : sequence of str, default=()
         Paragraphs below the table, such as what its columns mean.
     baselines : collection of str, default=()
-        Methods that are there to be beaten, such as random columns: marked, and not counted among
-        those that choose a feature.
+        Methods of the table that are there to be beaten, such as random columns; they are marked.
 
     Examples
     --------
@@ -79,7 +78,7 @@ def _mask(name: str, selection: Any, n_features: int) -> Mask:
     numbers = np.flatnonzero(selection) if selection.dtype == bool else selection
     fits = selection.dtype != bool or selection.shape == mask.shape
     is_number = numbers.dtype.kind in "iu" and numbers.size > 0
-    if not fits or not is_number or not np.all((0 <= numbers) & (numbers < n_features)):
+    if not fits or not is_number or not np.all((numbers >= 0) & (numbers < n_features)):
         raise ValueError(
             f"comparison.selections[{name!r}] must hold column numbers below {n_features} or a "
             f"mask of as many truth values, got {selection!r}. Pass selector.get_support()."

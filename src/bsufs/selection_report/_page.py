@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-from numpy.typing import NDArray
 from scipy import sparse
 
 from bsufs._atomic import whole_file
@@ -157,7 +156,7 @@ def make_report(
         not_measured=not_measured,
         n_subsamples=n_subsamples,
         n_part=f"{subsample:.0%}",
-        rows=_rows(rows, *_other_masks(masks, comparison)),
+        rows=_rows(rows, {name: mask for name, mask in masks.items() if name != own}),
         has_others=bool(masks),
         has_path=bool(explanation["died_at"].notna().any()),
         has_frequency=not not_measured,
@@ -297,18 +296,7 @@ def _compared(comparison: Comparison, masks: Mapping[str, Mask]) -> dict[str, An
     return {"table": table, "notes": comparison.notes, "figure": figure}
 
 
-def _other_masks(
-    masks: Mapping[str, Mask], comparison: Comparison | None
-) -> tuple[list[str], NDArray[np.bool_]]:
-    """Return the methods that count as others, and which features each selects."""
-    baselines = () if comparison is None else comparison.baselines
-    names = [name for name in list(masks)[1:] if name not in baselines]
-    return names, np.array([masks[name] for name in names], dtype=bool)
-
-
-def _rows(
-    explanation: pd.DataFrame, others: Sequence[str], chosen_by: NDArray[np.bool_]
-) -> list[dict[str, Any]]:
+def _rows(explanation: pd.DataFrame, others: Mapping[str, Mask]) -> list[dict[str, Any]]:
     """Return the rows of the table of features as the template shows them."""
     shown = []
     for column, row in zip(explanation.index.tolist(), explanation.to_dict("records"), strict=True):
@@ -337,9 +325,7 @@ def _rows(
                 "correlation_value": ""
                 if np.isnan(row["correlation"])
                 else f"{row['correlation']:.4f}",
-                "others": [
-                    name for name, mask in zip(others, chosen_by, strict=True) if mask[column]
-                ],
+                "others": [name for name, mask in others.items() if mask[column]],
                 "n_others": len(others),
             }
         )
