@@ -40,6 +40,8 @@ _NAME_WIDTH = 60
 _LONGEST_NAME = 300
 _LONGEST_COMMAND = 4000
 _MOST_BARS = 36
+# A longer table would fill dozens of sheets with features that were left out.
+_MOST_PRINTED = 150
 _MOST_CELLS = 80
 _MOST_PIXELS = 40_000
 
@@ -157,6 +159,7 @@ def make_report(
         n_subsamples=n_subsamples,
         n_part=f"{subsample:.0%}",
         rows=_rows(rows, {name: mask for name, mask in masks.items() if name != own}),
+        many=len(rows) > _MOST_PRINTED,
         has_others=bool(masks),
         has_path=bool(explanation["died_at"].notna().any()),
         has_frequency=not not_measured,
