@@ -55,6 +55,32 @@ def test_how_a_run_may_end(invoke, monkeypatch, error, status, words):
     assert words in result.err
 
 
+def test_ctrl_c_while_a_compiled_module_is_loaded(invoke, monkeypatch):
+    def fail(*_, **__):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interruption:
+            raise ImportError("initialization failed") from interruption
+
+    monkeypatch.setattr("bsufs.cli._methods.read_table", fail)
+    result = invoke("select", "t.csv")
+    assert (result.status, result.err) == (130, "bsufs: interrupted\n")
+
+
+def test_ctrl_c_before_the_program_has_begun(monkeypatch, capsys):
+    class Interrupted:
+        def find_spec(self, name, path=None, target=None):
+            if name == "bsufs.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "bsufs.cli.app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == ""
+
+
 def test_warnings_are_one_line(invoke, monkeypatch, table):
     def warn(*_):
         with warnings.catch_warnings():

@@ -134,12 +134,19 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         status = BROKEN_PIPE_STATUS
     except Exception as error:
-        status = _report(error, debug)
+        status = INTERRUPTED_STATUS if _is_interruption(error) else _report(error, debug)
     finally:
         signal.signal(signal.SIGTERM, former)
     if status == INTERRUPTED_STATUS:
         complain("interrupted", kind="")
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Tell whether Ctrl-C is behind an error: a compiled module that is being loaded hides it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _report(error: Exception, debug: bool) -> int:
