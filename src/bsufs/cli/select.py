@@ -50,7 +50,7 @@ _EPILOG = """
 
 [cyan]bsufs select table.csv -k 20 --report page.html --compare ColumnSubset,MCFS[/cyan]
 
-[cyan]bsufs select table.csv -k 10,20,50 --tune --criterion reconstruction[/cyan]
+[cyan]bsufs select table.csv -k 10,20,50 --tune[/cyan]
 
 [cyan]bsufs select table.csv -k 9 --must-keep age,sex --set lambda_element=0[/cyan]
 """
@@ -94,7 +94,12 @@ def select(
     report_file: ReportOption = None,
     subsamples: SubsamplesOption = 20,
     method: Annotated[
-        str, typer.Option(metavar="NAME", help="Any selector.", autocompletion=_methods)
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Any selector, such as MCFS or ColumnSubset.",
+            autocompletion=_methods,
+        ),
     ] = "BSUFS",
     settings: Annotated[
         list[str] | None,
@@ -260,6 +265,7 @@ def select(
         "selected": result,
         "clustering": {which: vars(scores) for which, scores in clustering.items()},
         "tuning": tuned,
+        "comparison": None,
     }
     outcomes = []
     if others:
