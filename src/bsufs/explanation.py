@@ -560,4 +560,7 @@ def _short(name: str) -> str:
 def _times(ratio: float) -> str:
     if ratio < 0.01:
         return "less than 0.01 times"
+    if 0.95 < ratio < 1.05:
+        # As in every table whose columns were standardised.
+        return "about"
     return f"{ratio:.2g} times" if ratio < 100 else f"{ratio:.0f} times"

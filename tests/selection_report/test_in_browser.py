@@ -208,6 +208,9 @@ def test_on_paper_there_are_no_controls_and_all_rows(page):
     page.call("Emulation.setEmulatedMedia", media="print")
     try:
         assert not page.evaluate("document.querySelector('.controls').checkVisibility()")
+        # A sheet of A4 between its margins.
+        page.resize(718)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 718
         assert page.evaluate(
             "document.querySelector('.scroll').scrollHeight"
             " <= document.querySelector('.scroll').clientHeight + 2"
