@@ -93,6 +93,14 @@ def test_beside_a_constant_nothing_is_close():
     assert table.loc[1, "reason"].endswith("times the mean variance")
 
 
+def test_columns_of_the_same_variance_are_not_called_multiples():
+    X = np.random.default_rng(1).normal(size=(500, 4))
+    X /= X.std(axis=0)
+    table = explain(MaxVariance(2).fit(X), X, n_subsamples=0)
+    left_out = table.loc[~table["selected"], "reason"]
+    assert left_out.str.contains("places, about the mean variance; closest is x").all()
+
+
 def test_weak_correlations_are_no_reason():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(500, 4)) * [10, 9, 1, 0.01]

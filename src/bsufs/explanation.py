@@ -117,7 +117,7 @@ def explain(
     d = len(names)
     ranking, selected = np.asarray(selector.ranking_), np.asarray(selector.support_)
     chosen = best_selected(selector)
-    forced, barred = _forced_and_barred(selector)
+    forced, barred = forced_and_barred(selector)
     closest, correlation = _closest_selected(numbers, chosen)
     closest_names = names[closest]
     closest_names[closest < 0] = None
@@ -432,8 +432,19 @@ def _died_at(selector: Any, barred: Mask) -> Any:
     return pd.arrays.IntegerArray(survival + 1, (survival >= selector.n_iter_) | barred)
 
 
-def _forced_and_barred(selector: Any) -> list[Mask]:
-    """Return the masks of the must-keep and the never-keep features; methods may know neither."""
+def forced_and_barred(selector: Any) -> list[Mask]:
+    """Return the features that a user wants to be kept or left out; methods may know neither.
+
+    Parameters
+    ----------
+    selector : selector
+        A fitted selector of the library.
+
+    Returns
+    -------
+    list of two arrays of bool of shape (n_features,)
+        Masks of `must_keep` and of `never_keep`.
+    """
     names = getattr(selector, "feature_names_in_", None)
     return [
         feature_mask(parameter, getattr(selector, parameter, None), selector.n_features_in_, names)
@@ -549,4 +560,7 @@ def _short(name: str) -> str:
 def _times(ratio: float) -> str:
     if ratio < 0.01:
         return "less than 0.01 times"
+    if 0.95 < ratio < 1.05:
+        # As in every table whose columns were standardised.
+        return "about"
     return f"{ratio:.2g} times" if ratio < 100 else f"{ratio:.0f} times"

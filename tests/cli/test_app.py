@@ -55,6 +55,32 @@ def test_how_a_run_may_end(invoke, monkeypatch, error, status, words):
     assert words in result.err
 
 
+def test_ctrl_c_while_a_compiled_module_is_loaded(invoke, monkeypatch):
+    def fail(*_, **__):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interruption:
+            raise ImportError("initialization failed") from interruption
+
+    monkeypatch.setattr("bsufs.cli._methods.read_table", fail)
+    result = invoke("select", "t.csv")
+    assert (result.status, result.err) == (130, "bsufs: interrupted\n")
+
+
+def test_ctrl_c_before_the_program_has_begun(monkeypatch, capsys):
+    class Interrupted:
+        def find_spec(self, name, path=None, target=None):
+            if name == "bsufs.cli.app":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "bsufs.cli.app")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == ""
+
+
 def test_warnings_are_one_line(invoke, monkeypatch, table):
     def warn(*_):
         with warnings.catch_warnings():
@@ -150,25 +176,3 @@ def test_interrupted_while_writing_nothing_is_left(tmp_path, table, sent, status
     assert "Traceback" not in err
     assert os.listdir(target.parent) == ["o.csv"]
     assert target.read_text() == "old"
-
-
-def test_a_full_disk(tmp_path, table):
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", disk], capture_output=True, check=False
-    )
-    if mount.returncode != 0:
-        pytest.skip("mounting a small file system is not permitted here")
-    try:
-        (disk / "other").write_bytes(bytes(4096))
-        filled = _start("select", table, "--ignore", "id", "--label", "kind", "-q", "-k", 6,
-                        "-o", disk / "o.csv")  # fmt: skip
-        _, err = filled.communicate(timeout=60)
-        left = os.listdir(disk)
-    finally:
-        subprocess.run(["umount", disk], check=True)
-    assert filled.returncode == 2
-    assert "No space left on device" in err
-    assert err.count("\n") == 1
-    assert left == ["other"]

@@ -22,7 +22,7 @@ def test_names_go_into_a_pipe_and_words_to_standard_error(invoke, table):
 
 def test_a_terminal_gets_a_table(invoke, table):
     result = invoke("select", table, "-k", 2, *OTHERS, terminal=True)
-    assert "share of variance" in result.out
+    assert "explained" in result.out
     assert "BSUFS: 2 of 6 features" in result.out
 
 
@@ -209,5 +209,5 @@ def test_a_report_tells_what_was_missing(invoke, tmp_path):
 def test_a_report_needs_a_file_of_its_own(invoke, table, tmp_path):
     path = tmp_path / "x"
     result = invoke("select", table, *OTHERS, "--names", path, "--report", path)
-    assert "--json and --report must name different files" in result.err
+    assert "--names and --report must name different files" in result.err
     assert not path.exists()

@@ -99,13 +99,23 @@ def test_ticks_are_few_and_within(low, span, whole):
 
 def test_a_heat_map_holds_its_numbers():
     correlations = np.array([[1.0, -0.5], [-0.5, 1.0]])
-    picture = charts.heat_map(correlations, ["a", "<b>"])
+    picture = charts.correlation_map(correlations, ["a", "<b>"])
     values = json.loads(re.search(r'data-values="([^"]*)"', picture).group(1))
     assert values == [100, -50, -50, 100]
     assert "&lt;b&gt;" in picture
     assert "<b>" not in picture
     assert "#d55e00" in picture
-    assert ">x0<" not in charts.heat_map(np.eye(30), [f"x{i}" for i in range(30)])
+    assert ">x0<" not in charts.correlation_map(np.eye(30), [f"x{i}" for i in range(30)])
+
+
+def test_overlaps_run_from_nothing_to_all_and_are_written_into_their_cells():
+    picture = charts.overlap_map(np.array([[1.0, 0.25], [0.25, 1.0]]), ["one", "two"])
+    assert re.findall(r">(\d\.\d\d)</text>", picture) == ["1.00", "0.25", "0.25", "1.00"]
+    # What lies over a cell does not catch the pointer.
+    assert picture.count('pointer-events="none"') == 4
+    assert "\N{MINUS SIGN}" not in picture
+    many = charts.overlap_map(np.eye(12), [f"m{i}" for i in range(12)])
+    assert "pointer-events" not in many
 
 
 def test_bars_and_their_intervals():

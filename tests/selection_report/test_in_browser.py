@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from bsufs import BSUFS
-from bsufs.selection_report import make_report
+from bsufs.selection_report import Comparison, make_report
 from bsufs.selectors import MaxVariance
+from bsufs.tuning import LabelFreeSearch
 from tests.selection_report.browser import CHROMIUM, open_browser
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
@@ -29,12 +30,15 @@ def report(tmp_path_factory):
     X = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 40)) + 0.4 * rng.normal(size=(60, 40))
     X[:, 39] = 1.0
     frame = pd.DataFrame(X, columns=NAMES + [f"column {i}" for i in range(2, 40)])
-    comparison = pd.DataFrame({"method": ["b", "a", "c"], "ACC": [10.5, 9.5, None]})
+    table = pd.DataFrame({"method": ["b", "a", NAMES[0]], "ACC": [10.5, 9.5, None]})
+    comparison = Comparison(table, {"a": [0, 1], NAMES[0]: [2, 3]}, [NAMES[1]], {"b"})
+    search = LabelFreeSearch(
+        BSUFS(12, must_keep=NAMES), param_grid={"p": [0.0, 0.5, 1.0]}, report=["redundancy"]
+    )
     path = tmp_path_factory.mktemp("report") / "report.html"
     return make_report(
-        BSUFS(12, must_keep=NAMES).fit(frame), frame, path, n_subsamples=3, comparison=comparison,
-        image_shape=(5, 8),
-    )  # fmt: skip
+        search.fit(frame), frame, path, n_subsamples=3, comparison=comparison, image_shape=(5, 8)
+    )
 
 
 @pytest.fixture
@@ -101,7 +105,29 @@ def test_the_comparison_sorts_too(page):
     order = (
         "[...document.querySelectorAll('#comparison tbody tr')].map(r => r.cells[0].textContent)"
     )
-    assert page.evaluate(order) == ["a", "b", "c"]
+    assert page.evaluate(order) == ["a", "b", NAMES[0]]
+
+
+def test_the_settings_that_were_tried_sort(page):
+    ranks = "[...document.querySelectorAll('#tuning tbody tr')].map(r => r.cells[0].textContent)"
+    assert page.evaluate(ranks) == ["1", "2", "3"]
+    _click(page, "rank", "#tuning table")
+    _click(page, "rank", "#tuning table")
+    assert page.evaluate(ranks) == ["3", "2", "1"]
+
+
+def test_pointing_at_an_overlap_names_both_methods(page):
+    page.evaluate("document.querySelector('#overlap').scrollIntoView()")
+    words = page.evaluate(
+        """(() => {
+          const cells = document.querySelector("#overlap g.cells");
+          const box = cells.getBoundingClientRect();
+          cells.firstChild.dispatchEvent(new PointerEvent("pointermove", {
+            clientX: box.right - 2, clientY: box.top + 2, bubbles: true }));
+          return document.getElementById("tip").textContent;
+        })()"""
+    )
+    assert words.startswith(f"BSUFS and {NAMES[0]}: 0.")
 
 
 def _search(page, text, which=""):
@@ -182,10 +208,21 @@ def test_on_paper_there_are_no_controls_and_all_rows(page):
     page.call("Emulation.setEmulatedMedia", media="print")
     try:
         assert not page.evaluate("document.querySelector('.controls').checkVisibility()")
+        # A sheet of A4 between its margins.
+        page.resize(718)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 718
         assert page.evaluate(
             "document.querySelector('.scroll').scrollHeight"
             " <= document.querySelector('.scroll').clientHeight + 2"
         )
+    finally:
+        page.call("Emulation.setEmulatedMedia", media="")
+
+
+def _printed(page):
+    page.call("Emulation.setEmulatedMedia", media="print")
+    try:
+        return page.evaluate(f"{ROWS}.filter(row => row.checkVisibility()).length")
     finally:
         page.call("Emulation.setEmulatedMedia", media="")
 
@@ -197,6 +234,12 @@ def test_twenty_thousand_features_load(browser, tmp_path):
     browser.open(path)
     assert browser.complaints() == []
     assert browser.evaluate(f"{ROWS}.length") == 1000
+    assert _printed(browser) == 50
+    browser.evaluate(
+        "document.getElementById('search').value = 'rank';"
+        "document.getElementById('search').dispatchEvent(new Event('input'))"
+    )
+    assert _printed(browser) > 50
     _click(browser, "score")
     scores = [float(score) for score in _column(browser, 5)]
     assert scores == sorted(scores)

@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from bsufs import BSUFS
+from bsufs.selection_report import _contents as contents_module
 from bsufs.selection_report import _page as page_module
 from bsufs.selection_report import make_report
 from bsufs.selectors import LaplacianScore, MaxVariance
+from bsufs.tuning import LabelFreeSearch
 
 # The curve of more features than regression is worth.
 _UNKNOWN = pd.DataFrame({"explained": [np.nan] * 4, "bound": [np.nan] * 4}, index=[1, 2, 3, 4])
@@ -245,6 +247,49 @@ def test_of_a_search_the_best_selector_is_shown():
     assert "<dt>Settings chosen by</dt><dd>SimpleNamespace</dd>" in text
     assert "BSUFS(n_features_to_select=5, p=0.7).fit(X)" in text
     assert 'id="path"' in text
+    # It does not say what it tried.
+    assert 'id="tuning"' not in text
+
+
+def test_how_a_search_came_to_its_settings():
+    X = factors()
+    search = LabelFreeSearch(
+        BSUFS(4), param_grid={"p": [0.0, 1.0], "n_components": [2, 3]}, report=["redundancy"],
+        criterion="reconstruction",
+    ).fit(X)  # fmt: skip
+    text = make_report(search, X, n_subsamples=0)
+    section = re.search('<section id="tuning">.*?</section>', text, flags=re.DOTALL).group()
+    assert "4 settings were tried" in section
+    assert "Reconstruction decided, with " in section
+    assert "reconstruction (decides, larger is better)" in section
+    assert "redundancy (smaller is better)" in section
+    assert section.count("<tr") == 5
+    ranks = re.findall(r'<tr[^>]*><td class="n" data-v="(\d)">', section)
+    assert ranks == ["1", "2", "3", "4"]
+    assert section.count('<tr class="best">') == 1
+    assert "Redundancy: how far the features repeat one another." in section
+
+
+def test_of_many_candidates_the_best_are_shown(monkeypatch):
+    monkeypatch.setattr(contents_module, "_MOST_CANDIDATES", 2)
+    X = factors()
+    search = LabelFreeSearch(
+        LaplacianScore(4), param_grid={"n_neighbors": [3, 4, 5]}, criterion="redundancy"
+    ).fit(X)
+    text = make_report(search, X, n_subsamples=0)
+    section = re.search('<section id="tuning">.*?</section>', text, flags=re.DOTALL).group()
+    assert "3 settings were tried" in section
+    assert "The table shows the best 2." in section
+    assert section.count("<tr") == 3
+
+
+def test_forced_and_barred_features_are_named():
+    X = factors()
+    names = [f"gene {i}" for i in range(30)]
+    selector = BSUFS(4, must_keep=[3, 1], never_keep=[7]).fit(X)
+    text = make_report(selector, X, feature_names=names, n_subsamples=0)
+    assert "<dt>Always kept</dt><dd>gene 1, gene 3</dd>" in text
+    assert "<dt>Never kept</dt><dd>gene 7</dd>" in text
 
 
 def test_wrong_parameters_are_named():

@@ -16,4 +16,7 @@ def main() -> None:
             f'bsufs: the command line needs {error.name}: pip install "bsufs[cli]"', file=sys.stderr
         )
         sys.exit(2)
+    except KeyboardInterrupt:
+        # Before the program has begun there is nothing to clear away.
+        sys.exit(130)
     run()

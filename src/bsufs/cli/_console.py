@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 STDOUT = "-"
 
@@ -47,6 +48,21 @@ class Reporter:
         if not self.quiet:
             print(message, file=sys.stderr)
 
+    def show(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table.
+
+        Parameters
+        ----------
+        title : str
+            Heading, on a terminal only.
+        columns : sequence of str
+            Names of the columns.
+        rows : sequence of sequences of str
+            The cells.
+        """
+        if not self.quiet:
+            print_table(title, columns, rows, sys.stderr)
+
     @contextlib.contextmanager
     def busy(self, message: str) -> Iterator[None]:
         """Show on a terminal that work goes on.
@@ -71,8 +87,13 @@ class Reporter:
             yield
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table: framed on a terminal, tab-separated lines elsewhere.
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    stream: TextIO | None = None,
+) -> None:
+    """Print a table: set out on a terminal, tab-separated lines elsewhere.
 
     Parameters
     ----------
@@ -82,30 +103,45 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         Names of the columns.
     rows : sequence of sequences of str
         The cells; those that look like numbers are set to the right.
+    stream : file, optional
+        Where to print; by default standard output.
     """
-    if not sys.stdout.isatty():
+    stream = sys.stdout if stream is None else stream
+    if not stream.isatty():
         for row in (columns, *rows):
-            print("\t".join(one_line(cell) for cell in row))
+            print("\t".join(one_line(cell) for cell in row), file=stream)
         return
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title))
+    # Without frames, two more columns fit into the 80 characters of a plain terminal.
+    table = Table(
+        title=Text(title),
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        padding=(0, 1),
+        collapse_padding=True,
+        pad_edge=False,
+    )
     for number, column in enumerate(columns):
         cells = [row[number] for row in rows]
         right = any(map(_looks_like_a_number, cells))
+        # A heading of several words is no wider than it must be, and breaks between them alone.
+        longest = max(map(len, [*column.split(), *cells]))
+        heading = textwrap.wrap(column, longest, break_long_words=False)
         table.add_column(
-            Text(column),
+            Text("\n".join(heading)),
             justify="right" if right else "left",
             overflow="fold",
-            min_width=min(len(column), 10),
-            no_wrap=number == 0,
+            no_wrap=number == 0 and not right,
         )
     for row in rows:
         # Text, not markup: a name such as [red] is shown as it is.
         table.add_row(*(Text(one_line(cell)) for cell in row))
-    Console().print(table)
+    Console(file=stream).print(table)
 
 
 def one_line(cell: str) -> str:

@@ -27,7 +27,7 @@ DataHomeOption = Annotated[
     typer.Option(metavar="DIR", help="The folder of the datasets to look into first."),
 ]
 RetryOption = Annotated[
-    bool, typer.Option("--retry", help="Try failed and timed-out tasks once more.")
+    bool, typer.Option("--retry", metavar="", help="Try failed and timed-out tasks once more.")
 ]
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import difflib
+import shlex
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from bsufs.cli._console import STDOUT
 
 
 class Missing(StrEnum):
@@ -45,13 +48,38 @@ TableArgument = Annotated[
     ),
 ]
 NumberOption = Annotated[
-    str, typer.Option("-k", "--n-features", help="How many to keep: a number, or auto.")
+    str,
+    typer.Option(
+        "-k",
+        "--n-features",
+        metavar="NUMBER",
+        help="How many to keep: a number, a share such as 0.1, or auto.",
+    ),
 ]
+JsonOption = Annotated[
+    str | None, typer.Option("--json", metavar="FILE", help="All results; - to print.")
+]
+ReportOption = Annotated[
+    str | None,
+    typer.Option("--report", metavar="FILE", help="A page with reasons and pictures; - to print."),
+]
+SubsamplesOption = Annotated[
+    int,
+    typer.Option(
+        "--subsamples",
+        metavar="NUMBER",
+        help="Refits that tell how stable it is, for --report.",
+        min=0,
+    ),
+]
+# What says how a file is to be read stands apart in the help.
+_READING = "How the table is read"
 IgnoreOption = Annotated[
     list[str] | None,
     typer.Option(
         "--ignore",
         metavar="NAMES",
+        rich_help_panel=_READING,
         help="Columns not to use, carried to the output: a,b or @file; may be repeated.",
     ),
 ]
@@ -60,6 +88,7 @@ LabelOption = Annotated[
     typer.Option(
         "--label",
         metavar="COLUMN",
+        rich_help_panel=_READING,
         help="Classes; never used to select, only to score k-means afterwards.",
     ),
 ]
@@ -67,29 +96,60 @@ MissingOption = Annotated[
     Missing,
     typer.Option(
         "--missing",
-        help="Missing or infinite values: stop, use the median while selecting (the output keeps "
-        "its gaps), or leave out rows or columns.",
+        metavar="HOW",
+        rich_help_panel=_READING,
+        help="Missing or infinite values: error, median (while selecting; the output keeps its "
+        "gaps), drop-rows or drop-columns.",
     ),
 ]
 ScaleOption = Annotated[
-    Scale, typer.Option("--scale", help="standard: all columns to variance 1 while selecting.")
+    Scale,
+    typer.Option(
+        "--scale",
+        metavar="HOW",
+        rich_help_panel=_READING,
+        help="none, or standard: all columns to variance 1 while selecting.",
+    ),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", help="Seed of all that is random.", min=0)]
+SeedOption = Annotated[
+    int, typer.Option("--seed", metavar="NUMBER", help="Seed of all that is random.", min=0)
+]
 JobsOption = Annotated[
-    int | None, typer.Option("--jobs", help="Threads at most; default all.", min=1)
+    int | None,
+    typer.Option("--jobs", metavar="NUMBER", help="Threads at most; default all.", min=1),
 ]
 DelimiterOption = Annotated[
     str | None,
-    typer.Option("--delimiter", metavar="MARK", help=r"Mark between cells of text, \t for a tab."),
+    typer.Option(
+        "--delimiter",
+        metavar="MARK",
+        rich_help_panel=_READING,
+        help=r"Mark between cells of text, \t for a tab.",
+    ),
 ]
+# A flag takes no value, so the help must not show a place for one: its metavar is empty.
 NoHeaderOption = Annotated[
-    bool, typer.Option("--no-header", help="The first line holds values, no names.")
+    bool,
+    typer.Option(
+        "--no-header",
+        metavar="",
+        rich_help_panel=_READING,
+        help="The first line holds values, no names.",
+    ),
 ]
 ArrayOption = Annotated[
-    str | None, typer.Option("--array", metavar="NAME", help="Which matrix of a .npz or .mat.")
+    str | None,
+    typer.Option(
+        "--array",
+        metavar="NAME",
+        rich_help_panel=_READING,
+        help="Which matrix of a .npz or .mat.",
+    ),
 ]
-ForceOption = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
-QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="No words on standard error.")]
+ForceOption = Annotated[bool, typer.Option("--force", metavar="", help="Replace files that exist.")]
+QuietOption = Annotated[
+    bool, typer.Option("-q", "--quiet", metavar="", help="No words on standard error.")
+]
 
 
 def parse_number(text: str) -> int | float | str:
@@ -118,6 +178,22 @@ def parse_number(text: str) -> int | float | str:
     raise ValueError(
         f"-k must be a whole number from 1, a share between 0 and 1, or auto, got {text!r}."
     )
+
+
+def parse_numbers(text: str) -> list[int | float | str]:
+    """Read one or several numbers of features to keep.
+
+    Parameters
+    ----------
+    text : str
+        Numbers, shares or auto, separated by commas.
+
+    Returns
+    -------
+    list of int, float or str
+        The numbers, each once.
+    """
+    return list(dict.fromkeys(parse_number(part) for part in text.split(",")))
 
 
 def parse_names(options: Iterable[str] | None) -> list[str]:
@@ -182,6 +258,59 @@ def parse_settings(options: Sequence[str] | None) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             settings[name.strip()] = value.strip()
     return settings
+
+
+def check_targets(force: bool, **targets: str | None) -> None:
+    """Raise an error where a file could not be written, before work is done for it.
+
+    Parameters
+    ----------
+    force : bool
+        Whether old files may be replaced.
+    **targets : str or None
+        Files by the option that named them; "-" is standard output.
+    """
+    from bsufs.tables import check_target
+
+    if targets.get("report") is not None:
+        # Without what it needs, this is said before the work and not after.
+        import bsufs.selection_report  # noqa: F401 - only to see whether it can be imported
+    given = {option: target for option, target in targets.items() if target is not None}
+    places = [t if t == STDOUT else str(Path(t).resolve()) for t in given.values()]
+    if len(set(places)) < len(places):
+        raise ValueError(f"{_listed(given)} must name different files.")
+    for target in given.values():
+        if target != STDOUT:
+            check_target(target, force=force)
+
+
+def _listed(options: Iterable[str]) -> str:
+    *first, last = [f"--{option}" for option in options]
+    return f"{', '.join(first)} and {last}"
+
+
+def command_of(context: typer.Context) -> str:
+    """Return the command that was given, as a shell takes it.
+
+    Parameters
+    ----------
+    context : typer.Context
+        Of the command.
+
+    Returns
+    -------
+    str
+        Its words; options with their default value are left out.
+    """
+    words = []
+    for parameter in context.command.params:
+        value = context.params[str(parameter.name)]
+        if value == parameter.default or value in (None, [], ()):
+            continue
+        for entry in value if isinstance(value, list | tuple) else [value]:
+            option = [] if parameter.param_type_name == "argument" else [parameter.opts[0]]
+            words += option if entry is True else [*option, str(entry)]
+    return shlex.join(["bsufs", str(context.info_name), *words])
 
 
 def one_of(name: str, choices: Sequence[str], what: str) -> str:

@@ -8,6 +8,7 @@ the standard library, typer, rich and `bsufs.cli._console`: all else inside its 
 
 from __future__ import annotations
 
+import inspect
 import os
 import pkgutil
 import signal
@@ -34,6 +35,8 @@ _EXAMPLES = """
 [bold]Examples[/bold]
 
 [cyan]bsufs select table.csv -k 50 -o reduced.csv[/cyan]   keep 50 columns
+
+[cyan]bsufs select table.csv -k 50 --tune --report page.html[/cyan]   tuned, and explained
 
 [cyan]bsufs compare table.csv -k 50[/cyan]   several methods side by side
 
@@ -62,7 +65,20 @@ def build_app() -> typer.Typer:
     for module_info in pkgutil.iter_modules(bsufs.cli.__path__):
         if module_info.name != "app" and not module_info.name.startswith("_"):
             import_module(f"bsufs.cli.{module_info.name}").register(app)
+    _unwrap_help(app)
     return app
+
+
+def _unwrap_help(app: typer.Typer) -> None:
+    """Take the line breaks of the source out of the help, which has the width of the terminal."""
+    for command in app.registered_commands:
+        paragraphs = inspect.cleandoc(getattr(command.callback, "__doc__", None) or "").split(
+            "\n\n"
+        )
+        command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            _unwrap_help(group.typer_instance)
 
 
 def _print_version(asked: bool) -> None:
@@ -74,10 +90,17 @@ def _print_version(asked: bool) -> None:
 def _program(
     version: Annotated[
         bool,
-        typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True),
+        typer.Option(
+            "--version",
+            metavar="",
+            help="Show the version.",
+            callback=_print_version,
+            is_eager=True,
+        ),
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show where an error came from; goes anywhere.")
+        bool,
+        typer.Option("--debug", metavar="", help="Show where an error came from; goes anywhere."),
     ] = False,
 ) -> None:
     """Keep the columns of a table that say most, without labels."""
@@ -111,12 +134,19 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         status = BROKEN_PIPE_STATUS
     except Exception as error:
-        status = _report(error, debug)
+        status = INTERRUPTED_STATUS if _is_interruption(error) else _report(error, debug)
     finally:
         signal.signal(signal.SIGTERM, former)
     if status == INTERRUPTED_STATUS:
         complain("interrupted", kind="")
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    """Tell whether Ctrl-C is behind an error: a compiled module that is being loaded hides it."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _report(error: Exception, debug: bool) -> int:

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import csv
 import io
-import time
 from typing import Annotated, Any
 
 import typer
 
-from bsufs.cli._console import STDOUT, Reporter, complain, dump, print_table, write_text
+from bsufs.cli._console import Reporter, complain, dump, print_table, write_text
 from bsufs.cli._options import (
     ArrayOption,
     DelimiterOption,
     ForceOption,
     IgnoreOption,
     JobsOption,
+    JsonOption,
     LabelOption,
     Missing,
     MissingOption,
     NoHeaderOption,
     NumberOption,
     QuietOption,
+    ReportOption,
     Scale,
     ScaleOption,
     SeedOption,
+    SubsamplesOption,
     TableArgument,
+    check_targets,
+    command_of,
     parse_names,
     parse_number,
 )
@@ -38,6 +42,8 @@ _EPILOG = """
 [cyan]bsufs compare genes.csv -k 50 --ignore patient --label type[/cyan]
 
 [cyan]bsufs compare table.parquet -k 20 --methods BSUFS,MCFS --csv comparison.csv[/cyan]
+
+[cyan]bsufs compare table.csv -k 20 --report page.html[/cyan]
 """
 
 
@@ -53,6 +59,7 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
+    context: typer.Context,
     table: TableArgument,
     n_features: NumberOption = "auto",
     method_names: Annotated[
@@ -60,16 +67,17 @@ def compare(
         typer.Option(
             "--methods",
             metavar="NAMES",
-            help="Methods, the first being what others are compared with.",
-            show_default=DEFAULT_METHODS,
+            help="Methods, the first being what others are compared with. By default "
+            f"{DEFAULT_METHODS.replace(',', ', ')}.",
+            show_default=False,
         ),
     ] = None,
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="Results; - to print.")
-    ] = None,
+    json_file: JsonOption = None,
     csv_file: Annotated[
         str | None, typer.Option("--csv", metavar="FILE", help="The table; - to print.")
     ] = None,
+    report_file: ReportOption = None,
+    subsamples: SubsamplesOption = 20,
     ignore: IgnoreOption = None,
     label: LabelOption = None,
     missing: MissingOption = Missing.error,
@@ -86,18 +94,21 @@ def compare(
 
     Explained is the share of the variance that regression on the selected columns explains,
     redundancy their mean absolute correlation, overlap the Jaccard index with the first method.
+    JSON, CSV and the report hold two more: what the columns explain of rows held out, and how far
+    k-means on them finds the clusters that it finds on all columns. Random columns are the mean of
+    ten draws.
+
     With -k auto the first method decides how many features all of them select. A method that
-    fails is reported, and the others go on.
+    fails is reported, and the others go on. The report is that of the first method, with the
+    comparison.
     """
     number = parse_number(n_features)
-    _check_targets(json_file, csv_file, force)
+    check_targets(force, json=json_file, csv=csv_file, report=report_file)
 
+    from bsufs.cli import _comparison as comparison
     from bsufs.cli import _methods as methods
 
-    asked = parse_names(method_names or [DEFAULT_METHODS])
-    names = [type(methods.make_selector(name, number, seed=seed)).__name__ for name in asked]
-    if len(set(names)) < len(names):
-        raise ValueError(f"--methods must differ, got {', '.join(names)}.")
+    names = comparison.method_names(parse_names(method_names or [DEFAULT_METHODS]), "--methods")
     report = Reporter(quiet)
     found = methods.read_input(
         table,
@@ -112,16 +123,33 @@ def compare(
     )
     methods.check_number(number, found.table)
     classes = None if label is None else methods.labels_of(found.table, label)
-    rows: list[dict[str, Any]] = []
-    first: set[int] | None = None
     with methods.at_most_threads(jobs):
-        for name in names:
-            with report.busy(f"{name} ({len(rows) + 1} of {len(names)})"):
-                row, chosen = _run(name, number, found, classes, first, seed, jobs)
-            rows.append(row)
-            if first is None and chosen is not None:
-                first, number = chosen, len(chosen)
-    _write_or_show(rows, table, found, json_file, csv_file, force)
+        judge = comparison.Judge(found, classes, seed)
+        outcomes = comparison.compare_methods(names, number, judge, jobs, report)
+        page = None
+        succeeded = [outcome for outcome in outcomes if outcome.selector is not None]
+        if report_file is not None and succeeded:
+            from bsufs.cli._page import make_page
+
+            # The page is about the first, and the others follow.
+            shown = sorted(outcomes, key=lambda outcome: outcome is not succeeded[0])
+            with report.busy("writing the report"):
+                page = make_page(
+                    succeeded[0].selector,
+                    found,
+                    about={"Table": table, "Scale": scale.value},
+                    comparison=comparison.page_comparison(shown),
+                    n_subsamples=subsamples,
+                    seed=seed,
+                    command=command_of(context),
+                )
+    rows = [outcome.row for outcome in outcomes]
+    _write(rows, table, found, json_file, csv_file, force)
+    if page is not None and report_file is not None:
+        write_text(page, report_file, force)
+    if json_file is None and csv_file is None and report_file is None:
+        title = f"{table}: {found.table.n_rows} rows, {found.table.n_features} features"
+        print_table(title, *comparison.short_table(rows))
     failed = [row for row in rows if row["error"] is not None]
     for row in failed:
         complain(f"{row['method']}: {row['error']}")
@@ -129,58 +157,7 @@ def compare(
         raise typer.Exit(FAILED_STATUS)
 
 
-def _check_targets(json_file: str | None, csv_file: str | None, force: bool) -> None:
-    from bsufs.tables import check_target
-
-    if json_file is not None and json_file == csv_file:
-        raise ValueError("--json and --csv must name different files.")
-    for target in (json_file, csv_file):
-        if target not in (None, STDOUT):
-            check_target(target, force=force)
-
-
-def _run(
-    name: str,
-    number: int | float | str,
-    found: Any,
-    classes: Any,
-    first: set[int] | None,
-    seed: int,
-    jobs: int | None,
-) -> tuple[dict[str, Any], set[int] | None]:
-    """Run one method; return its row of the comparison and the columns it selected."""
-    from bsufs.cli import _methods as methods
-    from bsufs.metrics import reconstruction, redundancy
-
-    row: dict[str, Any] = dict.fromkeys(
-        ("method", "n_features", "seconds", "explained_variance", "redundancy", "overlap")
-    )
-    if classes is not None:
-        row |= {"accuracy": None, "information": None}
-    row |= {"method": name, "error": None}
-    start = time.perf_counter()
-    try:
-        selector = methods.make_selector(name, number, seed=seed, jobs=jobs)
-        best_first = methods.fit(selector, found.X)
-        seconds = time.perf_counter() - start
-    except ValueError as error:
-        return row | {"error": str(error)}, None
-    chosen = {int(column) for column in best_first}
-    selected = methods.dense_columns(found.X, best_first)
-    row |= {
-        "n_features": len(chosen),
-        "seconds": seconds,
-        "explained_variance": reconstruction(found.X, best_first),
-        "redundancy": redundancy(selected),
-        "overlap": 1.0 if first is None else len(chosen & first) / len(chosen | first),
-    }
-    if classes is not None:
-        scores = methods.cluster(selected, classes, seed)
-        row |= {"accuracy": scores.accuracy, "information": scores.information}
-    return row, chosen
-
-
-def _write_or_show(
+def _write(
     rows: list[dict[str, Any]],
     table: str,
     found: Any,
@@ -197,30 +174,3 @@ def _write_or_show(
         writer.writeheader()
         writer.writerows(rows)
         write_text(text.getvalue(), csv_file, force)
-    if json_file is None and csv_file is None:
-        headings = {
-            "method": "method",
-            "n_features": "k",
-            "seconds": "seconds",
-            "explained_variance": "explained",
-            "redundancy": "redundancy",
-            "overlap": "overlap",
-            "accuracy": "ACC",
-            "information": "NMI",
-        }
-        shown = [key for key in headings if key in rows[0]]
-        print_table(
-            f"{table}: {found.table.n_rows} rows, {found.table.n_features} features",
-            [headings[key] for key in shown],
-            [[_cell(key, row[key]) for key in shown] for row in rows],
-        )
-
-
-def _cell(key: str, value: Any) -> str:
-    if value is None:
-        return "failed"
-    if key in ("method", "n_features"):
-        return str(value)
-    if key in ("accuracy", "information"):
-        return f"{100 * value:.1f}"
-    return f"{value:.3f}"

@@ -44,7 +44,7 @@ def register(app: typer.Typer) -> None:
 
 def datasets(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print as JSON.")] = False,
     data_home: DataHome = None,
 ) -> None:
     """List the registered datasets, show one, or fetch it."""

@@ -54,12 +54,17 @@ def paper(
         typer.Option("--only", metavar="ID", help="A table or figure; may be given several times."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A sample: few datasets, settings and repetitions.")
+        bool,
+        typer.Option(
+            "--quick", metavar="", help="A sample: few datasets, settings and repetitions."
+        ),
     ] = False,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Where results and report go.")
     ] = Path("bsufs-paper"),
-    list_items: Annotated[bool, typer.Option("--list", help="List the IDs and stop.")] = False,
+    list_items: Annotated[
+        bool, typer.Option("--list", metavar="", help="List the IDs and stop.")
+    ] = False,
     jobs: WorkersOption = -1,
     scheduler: SchedulerOption = None,
     data_home: DataHomeOption = None,

@@ -45,7 +45,7 @@ def run(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Where results stay.")
     ] = Path("bsufs-results"),
-    quick: Annotated[bool, typer.Option("--quick", help="The small version.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", metavar="", help="The small version.")] = False,
     jobs: WorkersOption = -1,
     scheduler: SchedulerOption = None,
     data_home: DataHomeOption = None,

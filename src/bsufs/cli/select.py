@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bsufs.cli._console import (
-    STDOUT,
-    Reporter,
-    dump,
-    one_line,
-    print_table,
-    write_text,
-)
+from bsufs.cli._console import Reporter, dump, one_line, print_table, write_text
 from bsufs.cli._options import (
     ArrayOption,
     DelimiterOption,
     ForceOption,
     IgnoreOption,
     JobsOption,
+    JsonOption,
     LabelOption,
     Missing,
     MissingOption,
@@ -31,12 +23,16 @@ from bsufs.cli._options import (
     NumberOption,
     Order,
     QuietOption,
+    ReportOption,
     Scale,
     ScaleOption,
     SeedOption,
+    SubsamplesOption,
     TableArgument,
+    check_targets,
+    command_of,
     parse_names,
-    parse_number,
+    parse_numbers,
     parse_settings,
 )
 
@@ -52,7 +48,9 @@ _EPILOG = """
 
 [cyan]bsufs select table.parquet --method ColumnSubset --scale standard --json result.json[/cyan]
 
-[cyan]bsufs select table.csv -k 20 --report report.html[/cyan]
+[cyan]bsufs select table.csv -k 20 --report page.html --compare ColumnSubset,MCFS[/cyan]
+
+[cyan]bsufs select table.csv -k 10,20,50 --tune[/cyan]
 
 [cyan]bsufs select table.csv -k 9 --must-keep age,sex --set lambda_element=0[/cyan]
 """
@@ -75,6 +73,12 @@ def _methods() -> list[str]:
     return list(all_selectors())
 
 
+def _criteria() -> list[str]:
+    from bsufs.metrics.criteria import CRITERIA
+
+    return list(CRITERIA)
+
+
 def select(
     context: typer.Context,
     table: TableArgument,
@@ -86,27 +90,44 @@ def select(
     names: Annotated[
         str | None, typer.Option(metavar="FILE", help="Selected names, best first, one per line.")
     ] = None,
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE", help="All results; - to print.")
-    ] = None,
-    report_file: Annotated[
-        str | None,
-        typer.Option(
-            "--report", metavar="FILE", help="A page with reasons and pictures; - to print."
-        ),
-    ] = None,
-    subsamples: Annotated[
-        int,
-        typer.Option(
-            "--subsamples", help="Refits that tell how stable it is, for --report.", min=0
-        ),
-    ] = 20,
+    json_file: JsonOption = None,
+    report_file: ReportOption = None,
+    subsamples: SubsamplesOption = 20,
     method: Annotated[
-        str, typer.Option(metavar="NAME", help="Any selector.", autocompletion=_methods)
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Any selector, such as MCFS or ColumnSubset.",
+            autocompletion=_methods,
+        ),
     ] = "BSUFS",
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; repeatable."),
+    ] = None,
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune",
+            metavar="",
+            help="Try settings, and every number of -k 10,20,50, and keep the best without labels.",
+        ),
+    ] = False,
+    criterion: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What decides in --tune, such as reconstruction; implies --tune.",
+            autocompletion=_criteria,
+        ),
+    ] = None,
+    others: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--compare",
+            metavar="NAMES",
+            help="Other methods to show beside it; random columns are added as a baseline.",
+        ),
     ] = None,
     must_keep: Annotated[
         list[str] | None,
@@ -136,20 +157,37 @@ def select(
     Without -o, --names, --json or --report the selected features are shown; into a pipe go their
     names, one per line.
     """
-    number, chosen_settings = parse_number(n_features), parse_settings(settings)
+    numbers, chosen_settings = parse_numbers(n_features), parse_settings(settings)
     forced, barred = parse_names(must_keep), parse_names(never_keep)
-    _check_targets(output, names, json_file, report_file, force)
+    tune = tune or criterion is not None
+    if len(numbers) > 1 and not tune:
+        raise ValueError(
+            f"-k must be one number without --tune, which chooses among several; got {n_features}."
+        )
+    if output is not None:
+        from bsufs.tables import check_output
+
+        check_output(output, force=force)
+    check_targets(force, output=output, names=names, json=json_file, report=report_file)
 
     from bsufs.cli import _methods as methods
 
-    # A wrong method or parameter is told before a large table is read.
+    # A wrong method, parameter or criterion is told before a large table is read.
     methods.make_selector(
         method,
-        number,
+        numbers[0],
         seed=seed,
         settings=chosen_settings,
         keep={"must_keep": range(len(forced)), "never_keep": range(len(barred))},
     )
+    if tune:
+        from bsufs.cli import _tuning as tuning
+
+        criterion = tuning.criterion_name(criterion)
+    if others:
+        from bsufs.cli import _comparison as comparison
+
+        other_names = comparison.others_than(method, parse_names(others))
     report = Reporter(quiet)
     found = methods.read_input(
         table,
@@ -162,11 +200,12 @@ def select(
         array=array,
         report=report,
     )
-    methods.check_number(number, found.table)
+    for number in numbers:
+        methods.check_number(number, found.table)
     classes = None if label is None else methods.labels_of(found.table, label)
     selector = methods.make_selector(
         method,
-        number,
+        numbers[0],
         seed=seed,
         jobs=jobs,
         settings=chosen_settings,
@@ -176,12 +215,25 @@ def select(
         },
     )
     name = type(selector).__name__
+    fitted = selector
     start = time.perf_counter()
     with (
         report.busy(f"selecting from {found.table.n_features} features with {name}"),
-        methods.at_most_threads(jobs),
+        # The threads of a search are those that try settings.
+        methods.at_most_threads(1 if tune and jobs is not None else jobs),
     ):
-        best_first = methods.fit(selector, found.X)
+        if tune:
+            fitted = tuning.make_search(
+                selector,
+                found.X,
+                numbers,
+                criterion=criterion,
+                fixed=chosen_settings,
+                seed=seed,
+                jobs=jobs,
+            )
+        best_first = methods.fit(fitted, found.X)
+        selector = fitted.best_estimator_ if tune else fitted
         seconds = time.perf_counter() - start
         result = _result(found, selector, best_first)
         clustering: dict[str, Clustering] = {}
@@ -191,13 +243,16 @@ def select(
                 "selected": methods.cluster(selected, classes, seed),
                 "all": methods.cluster(found.X, classes, seed),
             }
+    tuned = tuning.tuning_document(fitted) if tune else None
+    if tuned is not None:
+        tuning.say_tuning(tuned, report)
     report.say(
         f"{name} selected {len(best_first)} of {found.table.n_features} features from "
         f"{found.table.n_rows} rows in {seconds:.2f} s; they explain "
         f"{result[-1]['explained_variance']:.1%} of the variance"
     )
     _say_clustering(clustering, report)
-    document = {
+    document: dict[str, Any] = {
         "method": name,
         "parameters": selector.get_params(),
         "table": table,
@@ -209,39 +264,41 @@ def select(
         "seconds": seconds,
         "selected": result,
         "clustering": {which: vars(scores) for which, scores in clustering.items()},
+        "tuning": tuned,
+        "comparison": None,
     }
+    outcomes = []
+    if others:
+        with methods.at_most_threads(jobs):
+            judge = comparison.Judge(found, classes, seed)
+            row = judge.row(name, [best_first], seconds, None)
+            outcomes = [
+                comparison.Outcome(row, selector, best_first),
+                *comparison.compare_methods(
+                    other_names, len(best_first), judge, jobs, report, best_first
+                ),
+            ]
+        document["comparison"] = [outcome.row for outcome in outcomes]
+        comparison.say_comparison(document["comparison"], report)
     page = None
     if report_file is not None:
+        from bsufs.cli._page import make_page
+
         with report.busy("writing the report"), methods.at_most_threads(jobs):
-            page = _page(selector, found, document, subsamples, _command(context))
+            page = make_page(
+                fitted,
+                found,
+                about=_about(document),
+                comparison=comparison.page_comparison(outcomes, tune) if others else None,
+                n_subsamples=subsamples,
+                seed=seed,
+                command=command_of(context),
+            )
     _write(found.table, best_first, document, output, names, json_file, order.value, force)
     if page is not None and report_file is not None:
         write_text(page, report_file, force)
     if output is None and names is None and json_file is None and report_file is None:
         _show(document)
-
-
-def _check_targets(
-    output: str | None,
-    names: str | None,
-    json_file: str | None,
-    report_file: str | None,
-    force: bool,
-) -> None:
-    from bsufs.tables import check_output, check_target
-
-    if report_file is not None:
-        # Without what it needs, this is said before the work and not after.
-        import bsufs.selection_report  # noqa: F401 - only to see whether it can be imported
-    given = [target for target in (output, names, json_file, report_file) if target is not None]
-    places = [target if target == STDOUT else str(Path(target).resolve()) for target in given]
-    if len(set(places)) < len(places):
-        raise ValueError("-o, --names, --json and --report must name different files.")
-    if output is not None:
-        check_output(output, force=force)
-    for target in (names, json_file, report_file):
-        if target not in (None, STDOUT):
-            check_target(target, force=force)
 
 
 def _result(found: Any, selector: Any, best_first: Any) -> list[dict[str, Any]]:
@@ -266,46 +323,15 @@ def _result(found: Any, selector: Any, best_first: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _page(
-    selector: Any, found: Any, document: dict[str, Any], n_subsamples: int, command: str
-) -> str:
-    """Return the report as one HTML page."""
-    from bsufs.selection_report import make_report
-
+def _about(document: dict[str, Any]) -> dict[str, str]:
+    """Return what the page says of the data."""
     about = {"Table": document["table"], "Scale": document["scale"]}
-    if found.missing.n_missing or found.missing.n_infinite:
-        about["Missing values"] = (
-            f"{found.missing.n_missing} missing, {found.missing.n_infinite} infinite"
-        )
     for which, scores in document["clustering"].items():
         about[f"k-means on {which} columns"] = (
             f"ACC {100 * scores['accuracy']:.1f}, NMI {100 * scores['information']:.1f} (labels "
             "were not used to select)"
         )
-    return str(
-        make_report(
-            selector,
-            found.X,
-            feature_names=found.table.names,
-            n_subsamples=n_subsamples,
-            random_state=document["seed"],
-            about=about,
-            command=command,
-        )
-    )
-
-
-def _command(context: typer.Context) -> str:
-    """Return the command that was given, as a shell takes it."""
-    words = []
-    for parameter in context.command.params:
-        value = context.params[str(parameter.name)]
-        if value == parameter.default or value in (None, [], ()):
-            continue
-        for entry in value if isinstance(value, list | tuple) else [value]:
-            option = [] if parameter.param_type_name == "argument" else [parameter.opts[0]]
-            words += option if entry is True else [*option, str(entry)]
-    return shlex.join(["bsufs", "select", *words])
+    return about
 
 
 def _say_clustering(clustering: dict[str, Clustering], report: Reporter) -> None:

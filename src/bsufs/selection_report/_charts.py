@@ -26,6 +26,10 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 14, 34, 46
 # More points than this cannot be told apart at that width.
 _MOST_POINTS = 240
 _LEVELS = 20
+# A heat map of more rows has no room for their names; larger cells have room for a number.
+_MOST_LABELS = 24
+_CELL_WITH_NUMBER = 34
+_LARGEST_CELL = 64
 _GREYS = 12
 
 
@@ -300,7 +304,7 @@ def bar_chart(shown: pd.DataFrame) -> Markup:
     return _picture("How often features are chosen again on subsamples", _WIDTH, height, parts)
 
 
-def heat_map(correlations: Array, names: Sequence[str]) -> Markup:
+def correlation_map(correlations: Array, names: Sequence[str]) -> Markup:
     """Draw correlations as coloured cells.
 
     Parameters
@@ -313,19 +317,47 @@ def heat_map(correlations: Array, names: Sequence[str]) -> Markup:
     Returns
     -------
     markupsafe.Markup
-        The picture; the script of the page says what the cell is that a reader points at.
+        The picture.
     """
+    title = f"Correlations among {len(names)} selected features"
+    return _heat_map(correlations, names, title, "correlation", -1, DIVERGING)
+
+
+def overlap_map(overlaps: Array, names: Sequence[str]) -> Markup:
+    """Draw how far methods select the same.
+
+    Parameters
+    ----------
+    overlaps : array of shape (m, m)
+        Numbers from 0 to 1.
+    names : sequence of str
+        The methods.
+
+    Returns
+    -------
+    markupsafe.Markup
+        The picture.
+    """
+    title = f"Overlap of the selections of {len(names)} methods"
+    return _heat_map(overlaps, names, title, "overlap", 0, DIVERGING[1:])
+
+
+def _heat_map(
+    values: Array, names: Sequence[str], title: str, what: str, low: int, colours: Sequence[str]
+) -> Markup:
+    """Draw numbers from `low` to 1; the script of the page says what a reader points at."""
     k = len(names)
-    labelled = k <= 24
+    labelled = k <= _MOST_LABELS
     left, top = (150, 8) if labelled else (8, 8)
-    size = (_WIDTH - left - 8) / k
+    # Two cells need not fill the page.
+    size = min((_WIDTH - left - 8) / k, _LARGEST_CELL)
     parts = []
-    level = np.round((correlations + 1) / 2 * _LEVELS).astype(int)
+    level = np.round((values - low) / (1 - low) * _LEVELS).astype(int)
     for shade in np.unique(level):
         rows, columns = np.nonzero(level == shade)
         # One path for all cells of a colour takes a tenth of the bytes of a cell each.
         cells = "".join(f"M{c} {r}h1v1h-1z" for r, c in zip(rows, columns, strict=True))
-        parts.append(element("path", d=cells, fill=_between(DIVERGING, shade / _LEVELS)))
+        parts.append(element("path", d=cells, fill=_between(colours, shade / _LEVELS)))
     grid = element(
         "g",
         *parts,
@@ -333,13 +365,26 @@ def heat_map(correlations: Array, names: Sequence[str]) -> Markup:
         class_="cells",
         data_names=json.dumps([shortened(name, 60) for name in names]),
         data_values=json.dumps(
-            np.round(100 * correlations).astype(int).ravel().tolist(), separators=(",", ":")
+            np.round(100 * values).astype(int).ravel().tolist(), separators=(",", ":")
         ),
     )
     labels = [
         _text(shortened(name, 16), left - 6, top + size * (place + 0.5) + 5, anchor="end", fill=INK)
         for place, name in enumerate(names if labelled else ())
     ]
+    if size >= _CELL_WITH_NUMBER:
+        labels += [
+            _text(
+                f"{values[row, column]:.2f}".replace("-", "\N{MINUS SIGN}"),
+                left + size * (column + 0.5),
+                top + size * (row + 0.5) + 5,
+                fill=INK,
+                # The cell below is what a reader points at.
+                pointer_events="none",
+            )
+            for row in range(k)
+            for column in range(k)
+        ]
     bottom = top + size * k
     ramp = [
         element(
@@ -348,21 +393,17 @@ def heat_map(correlations: Array, names: Sequence[str]) -> Markup:
             y=_number(bottom + 12),
             width=8.3,
             height=12,
-            fill=_between(DIVERGING, shade / _LEVELS),
+            fill=_between(colours, shade / _LEVELS),
         )
         for shade in range(_LEVELS + 1)
     ]
     ends = [
-        _text("\N{MINUS SIGN}1", left + 14, bottom + 23, anchor="end"),
+        _text(f"{low}".replace("-", "\N{MINUS SIGN}"), left + 14, bottom + 23, anchor="end"),
         _text("1", left + 20 + 8.4 * (_LEVELS + 1), bottom + 23, anchor="start"),
-        _text("correlation", left + 215, bottom + 23, anchor="start"),
+        _text(what, left + 215, bottom + 23, anchor="start"),
     ]
-    return _picture(
-        f"Correlations among {k} selected features",
-        _WIDTH,
-        math.ceil(bottom + 32),
-        [grid, *labels, *ramp, *ends],
-    )
+    height = math.ceil(bottom + 32)
+    return _picture(title, _WIDTH, height, [grid, *labels, *ramp, *ends])
 
 
 def pixel_map(
@@ -535,13 +576,16 @@ def _text(
     fill: str = MUTED,
     weight: str = "400",
     turned: bool = False,
+    **others: str,
 ) -> Markup:
     place = (
         {"transform": f"translate({_number(x)} {_number(y)}) rotate(-90)"}
         if turned
         else {"x": _number(x), "y": _number(y)}
     )
-    return element("text", words, text_anchor=anchor, fill=fill, font_weight=weight, **place)
+    return element(
+        "text", words, text_anchor=anchor, fill=fill, font_weight=weight, **place, **others
+    )
 
 
 def _number(value: Any) -> str:

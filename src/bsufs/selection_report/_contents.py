@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -18,10 +18,24 @@ import bsufs
 import bsufs.selectors
 from bsufs._names import shortened
 from bsufs._typing import Array
+from bsufs.explanation import forced_and_barred
+from bsufs.metrics.criteria import CRITERIA
 
 # Standard deviations that differ by more are those of different units.
 _MANY_TIMES = 100
 _VALUE_WIDTH = 200
+_NAME_WIDTH = 60
+_MOST_CANDIDATES = 100
+_FORCED = {"must_keep": "Always kept", "never_keep": "Never kept"}
+_MEANINGS = {
+    "reconstruction": "how much of rows not seen the features explain",
+    "permutation_gap": "how much more they explain than where nothing is related",
+    "clustering_agreement": "how far k-means finds the clusters that it finds on all features",
+    "restart_agreement": "how far restarts of k-means find the same clusters",
+    "redundancy": "how far the features repeat one another",
+    "stability": "how far the method selects the same on other rows",
+    "rank_mean": "the mean of the ranks by the others, from 0 to 1",
+}
 
 
 @dataclass(frozen=True)
@@ -40,7 +54,7 @@ class Tile:
     words: str
 
 
-def asked(selector: Any, search: Any) -> dict[str, str]:
+def asked(selector: Any, search: Any, names: Sequence[str]) -> dict[str, str]:
     """Return what was asked of a selector.
 
     Parameters
@@ -49,6 +63,8 @@ def asked(selector: Any, search: Any) -> dict[str, str]:
         The selector.
     search : selector
         The search that found it, or the selector itself.
+    names : sequence of str
+        Of all features, in the order of the columns.
 
     Returns
     -------
@@ -62,10 +78,16 @@ def asked(selector: Any, search: Any) -> dict[str, str]:
     others = {
         name: value
         for name, value in changed_parameters(selector).items()
-        if name != "n_features_to_select"
+        if name not in ("n_features_to_select", *_FORCED)
     }
     words = ", ".join(f"{name}={value}" for name, value in others.items())
     lines["Other settings"] = words or "the defaults"
+    for heading, mask in zip(_FORCED.values(), forced_and_barred(selector), strict=True):
+        if mask.any():
+            meant = [
+                shortened(names[column], _NAME_WIDTH) for column in np.flatnonzero(mask).tolist()
+            ]
+            lines[heading] = shortened(", ".join(meant), _VALUE_WIDTH)
     if search is not selector:
         lines["Settings chosen by"] = type(search).__name__
     if getattr(selector, "n_components_", None) is not None:
@@ -75,6 +97,75 @@ def asked(selector: Any, search: Any) -> dict[str, str]:
             f"{selector.stopping_reason_.replace('_', ' ')}, after {selector.n_iter_} iterations"
         )
     return lines
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How a search came to its settings.
+
+    Parameters
+    ----------
+    words : str
+        What was tried, what decided, and what was chosen.
+    table : pandas.DataFrame
+        The best candidates, best first.
+    meanings : dict of str to str
+        What the criteria in the table ask.
+    """
+
+    words: str
+    table: pd.DataFrame
+    meanings: dict[str, str]
+
+
+def tuning(search: Any) -> Tuning | None:
+    """Return how settings were chosen.
+
+    Parameters
+    ----------
+    search : selector
+        A fitted search, or any other selector.
+
+    Returns
+    -------
+    Tuning or None
+        None where nothing was searched.
+    """
+    candidates = getattr(search, "criteria_", None)
+    if candidates is None:
+        return None
+    candidates = pd.DataFrame(candidates).sort_values("rank", kind="stable")
+    decisive = getattr(search.criterion, "name", search.criterion)
+    chosen = ", ".join(f"{name}={value!r}" for name, value in search.best_params_.items())
+    judged = [name for name in candidates if name in CRITERIA]
+    words = (
+        f"{len(candidates)} settings were tried, and what each selects was judged by the data "
+        f"alone; no label was seen. {_in_plain(decisive).capitalize()} decided, with "
+        f"{search.best_score_:.3f} for {shortened(chosen, _VALUE_WIDTH)}."
+    )
+    if len(candidates) > _MOST_CANDIDATES:
+        words += f" The table shows the best {_MOST_CANDIDATES}."
+    headings = {name: _candidate_heading(name, decisive) for name in candidates}
+    first = ["rank", *(name for name in candidates if name != "rank")]
+    return Tuning(
+        words,
+        candidates[first].head(_MOST_CANDIDATES).rename(columns=headings),
+        {_in_plain(name): _MEANINGS[name] for name in judged if name in _MEANINGS},
+    )
+
+
+def _candidate_heading(name: str, decisive: str) -> str:
+    if name == "n_features":
+        return "features"
+    if name not in CRITERIA:
+        return name.removeprefix("param_")
+    larger = getattr(CRITERIA[name], "larger_is_better", True)
+    role = "decides, " if name == decisive else ""
+    return f"{_in_plain(name)} ({role}{'larger' if larger else 'smaller'} is better)"
+
+
+def _in_plain(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def changed_parameters(selector: Any) -> dict[str, str]:

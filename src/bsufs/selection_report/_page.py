@@ -19,6 +19,7 @@ from scipy import sparse
 
 from bsufs._atomic import whole_file
 from bsufs._names import shortened
+from bsufs._typing import Mask
 from bsufs.explanation import (
     SubsampleError,
     around_the_cut,
@@ -32,12 +33,15 @@ from bsufs.explanation import (
 )
 from bsufs.selection_report import _charts as charts
 from bsufs.selection_report import _contents as contents
+from bsufs.selection_report._comparison import Comparison, overlaps, selection_masks
 
 _NAME_WIDTH = 60
 # A name longer than this is not shown in full anywhere: the page must stay small.
 _LONGEST_NAME = 300
 _LONGEST_COMMAND = 4000
 _MOST_BARS = 36
+# A longer table would fill dozens of sheets with features that were left out.
+_MOST_PRINTED = 150
 _MOST_CELLS = 80
 _MOST_PIXELS = 40_000
 
@@ -54,7 +58,7 @@ def make_report(
     random_state: int = 0,
     n_jobs: int | None = None,
     image_shape: tuple[int, int] | None = None,
-    comparison: pd.DataFrame | None = None,
+    comparison: pd.DataFrame | Comparison | None = None,
     about: Mapping[str, Any] | None = None,
     command: str | None = None,
     max_rows: int = 1000,
@@ -63,7 +67,7 @@ def make_report(
 
     It says what was asked, shows the data in numbers, the chosen features with reasons (a table to
     sort and to search), the path, redundancy, stability and explained variance, and how to repeat
-    it all.
+    it all; of a search, how the settings were chosen; and other methods, where they were run.
 
     Parameters
     ----------
@@ -81,8 +85,9 @@ def make_report(
         How stability is measured, see `bsufs.explanation.explain`; 0 subsamples to skip it.
     image_shape : tuple of int, optional
         Rows and columns, where the features are the pixels of an image row by row.
-    comparison : pandas.DataFrame, optional
-        Other methods beside this one, a row each; shown as it is.
+    comparison : pandas.DataFrame or Comparison, optional
+        Other methods beside this one, a row each; shown as it is. A `Comparison` also holds what
+        they select, and the page shows how far they agree.
     about : mapping, optional
         More lines on the data, such as where they came from.
     command : str, optional
@@ -127,13 +132,17 @@ def make_report(
         # The rest of the page is still worth having.
         explanation = explain(selector, X, n_subsamples=0, **sampling)
         not_measured = str(error)
+    if isinstance(comparison, pd.DataFrame):
+        comparison = Comparison(comparison)
+    own = type(selector).__name__
+    masks = {} if comparison is None else selection_masks(comparison, own, selector.support_)
     curve = explained_variance(selector, X)
     correlations = selected_correlations(selector, X)
     style, script = _asset("selection.css"), _asset("selection.js")
     rows = explanation.head(max_rows)
     page = _environment().get_template("selection.html.j2").render(
         title=shortened(
-            title or f"{type(selector).__name__} kept {len(curve)} of {len(explanation)} features",
+            title or f"{own} kept {len(curve)} of {len(explanation)} features",
             _LONGEST_NAME,
         ),
         policy=_policy(style, script),
@@ -142,18 +151,21 @@ def make_report(
         script=Markup(script),
         tiles=contents.tiles(explanation, curve, correlations),
         notes=contents.notes(explanation),
-        asked=contents.asked(selector, search),
+        asked=contents.asked(selector, search, explanation["name"].sort_index().tolist()),
+        tuning=_tuning(contents.tuning(search)),
         data=contents.data_in_numbers(X, explanation) | contents.in_words(about),
         figures=_figures(selector, X, explanation, curve, correlations, image_shape),
         not_measured=not_measured,
         n_subsamples=n_subsamples,
         n_part=f"{subsample:.0%}",
-        rows=_rows(rows),
+        rows=_rows(rows, {name: mask for name, mask in masks.items() if name != own}),
+        many=len(rows) > _MOST_PRINTED,
+        has_others=bool(masks),
         has_path=bool(explanation["died_at"].notna().any()),
         has_frequency=not not_measured,
         n_features=len(explanation),
         n_selected=len(curve),
-        comparison=None if comparison is None else _cells(comparison),
+        comparison=None if comparison is None else _compared(comparison, masks),
         command=shortened(command or "", _LONGEST_COMMAND),
         python=contents.python_lines(selector),
         versions=contents.versions(),
@@ -216,7 +228,7 @@ def _figures(
             _figure(
                 "Redundancy",
                 "redundancy",
-                charts.heat_map(
+                charts.correlation_map(
                     correlations[:_MOST_CELLS, :_MOST_CELLS], kept["name"].tolist()[:_MOST_CELLS]
                 ),
                 f"Correlations among {which}, best first. Point at a cell to read it. Blocks of "
@@ -261,7 +273,33 @@ def _figure(heading: str, name: str, picture: Markup, caption: str) -> dict[str,
     return {"heading": heading, "name": name, "picture": picture, "caption": caption}
 
 
-def _rows(explanation: pd.DataFrame) -> list[dict[str, Any]]:
+def _tuning(found: contents.Tuning | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    table = _cells(found.table)
+    table["rows"][0]["kind"] = "best"
+    return {"words": found.words, "table": table, "meanings": found.meanings}
+
+
+def _compared(comparison: Comparison, masks: Mapping[str, Mask]) -> dict[str, Any]:
+    """Return what the page shows of other methods."""
+    table = _cells(comparison.table)
+    for row, name in zip(table["rows"], comparison.table.iloc[:, 0], strict=True):
+        if name in comparison.baselines:
+            row["kind"] = "baseline"
+    figure = None
+    if masks:
+        figure = _figure(
+            "Overlap",
+            "overlap",
+            charts.overlap_map(overlaps(masks), list(masks)),
+            "Features that two methods have in common, as a share of all features of the two "
+            "(Jaccard index).",
+        )
+    return {"table": table, "notes": comparison.notes, "figure": figure}
+
+
+def _rows(explanation: pd.DataFrame, others: Mapping[str, Mask]) -> list[dict[str, Any]]:
     """Return the rows of the table of features as the template shows them."""
     shown = []
     for column, row in zip(explanation.index.tolist(), explanation.to_dict("records"), strict=True):
@@ -290,6 +328,8 @@ def _rows(explanation: pd.DataFrame) -> list[dict[str, Any]]:
                 "correlation_value": ""
                 if np.isnan(row["correlation"])
                 else f"{row['correlation']:.4f}",
+                "others": [name for name, mask in others.items() if mask[column]],
+                "n_others": len(others),
             }
         )
     return shown
@@ -298,9 +338,10 @@ def _rows(explanation: pd.DataFrame) -> list[dict[str, Any]]:
 def _cells(comparison: pd.DataFrame) -> dict[str, Any]:
     """Return a frame as text, with numbers in few digits."""
     return {
-        "columns": [shortened(str(column)) for column in comparison.columns],
+        "columns": [shortened(str(column), _NAME_WIDTH) for column in comparison.columns],
         "rows": [
-            [_cell(value) for value in row] for row in comparison.itertuples(index=False, name=None)
+            {"kind": "", "cells": [_cell(value) for value in row]}
+            for row in comparison.itertuples(index=False, name=None)
         ],
     }
 
@@ -308,8 +349,10 @@ def _cells(comparison: pd.DataFrame) -> dict[str, Any]:
 def _cell(value: Any) -> dict[str, Any]:
     if value is None or value is pd.NA or (isinstance(value, float) and np.isnan(value)):
         return {"text": "\N{EN DASH}", "number": True, "value": ""}
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
-        return {"text": f"{value:.4g}", "number": True, "value": f"{value!r}"}
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return {"text": str(value), "number": True, "value": str(value)}
+    if isinstance(value, float | np.floating):
+        return {"text": f"{value:.4g}", "number": True, "value": repr(float(value))}
     return {"text": shortened(str(value), _NAME_WIDTH * 2), "number": False, "value": ""}
 
 

@@ -38,8 +38,11 @@
       (row.textContent + " " + row.cells[1].title).toLowerCase(),
     ])
   );
+  const many = features.classList.contains("many");
   const filter = () => {
     const wanted = search.value.trim().toLowerCase();
+    // Of a long table the kept are printed, unless a reader looks for others.
+    features.classList.toggle("many", many && !wanted && which.value !== "out");
     let count = 0;
     for (const [row, text] of texts) {
       const fits = text.includes(wanted) && (!which.value || row.className === which.value);

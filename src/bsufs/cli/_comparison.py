@@ -1,0 +1,381 @@
+"""Several methods on one table: what each selects, and what that is worth."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from bsufs._typing import Indices
+from bsufs.cli import _methods as methods
+from bsufs.cli._console import Reporter, complain
+from bsufs.cli._options import one_of
+from bsufs.metrics import reconstruction, redundancy
+from bsufs.metrics.criteria import ClusteringAgreement, Evidence, HeldOutReconstruction
+from bsufs.selectors import all_selectors
+
+if TYPE_CHECKING:
+    from bsufs.selection_report import Comparison
+
+BASELINE = "RandomSelector"
+# One draw of random columns says little; a mean of so many is a baseline.
+_BASELINE_DRAWS = 10
+_HEADINGS = {
+    "method": "method",
+    "n_features": "k",
+    "seconds": "seconds",
+    "explained_variance": "explained",
+    "redundancy": "redundancy",
+    "overlap": "overlap",
+    "accuracy": "ACC",
+    "information": "NMI",
+}
+_LONG_HEADINGS = {
+    "method": "method",
+    "n_features": "features",
+    "explained_variance": "explained, %",
+    "held_out": "held-out, %",
+    "redundancy": "redundancy",
+    "agreement": "agreement, %",
+    "overlap": "overlap, %",
+    "accuracy": "ACC, %",
+    "information": "NMI, %",
+    "seconds": "seconds",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one method.
+
+    Parameters
+    ----------
+    row : dict
+        Its line of the comparison.
+    selector : selector or None
+        Fitted; None where the method failed.
+    chosen : array of int
+        Columns it selects, best first.
+    """
+
+    row: dict[str, Any]
+    selector: Any = None
+    chosen: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+
+class Judge:
+    """Measures what selections from one table are worth.
+
+    Parameters
+    ----------
+    found : Input
+        The table.
+    classes : tuple of arrays or None
+        Classes and the rows that have one, to score by afterwards.
+    seed : int
+        Seed of folds and starts.
+    """
+
+    def __init__(self, found: methods.Input, classes: Any, seed: int) -> None:
+        self.found, self.classes, self.seed = found, classes, seed
+        X = found.X.toarray() if sparse.issparse(found.X) else found.X
+        self._evidence = Evidence(X, seed)
+
+    def row(
+        self,
+        name: str,
+        draws: Sequence[Indices],
+        seconds: float,
+        first: Indices | None,
+    ) -> dict[str, Any]:
+        """Return the line of a method that succeeded.
+
+        Parameters
+        ----------
+        name : str
+            The method.
+        draws : sequence of arrays of int
+            What it selected, once or several times; numbers are means.
+        seconds : float
+            What one selection took.
+        first : array of int or None
+            What the first method selected; None for the first itself.
+
+        Returns
+        -------
+        dict
+            Numbers by name.
+        """
+        measured = [self._measures(chosen, chosen if first is None else first) for chosen in draws]
+        means = {key: float(np.mean([one[key] for one in measured])) for key in measured[0]}
+        sizes = {"n_features": len(draws[0]), "seconds": seconds, "draws": len(draws)}
+        return self.failure(name, None) | sizes | means
+
+    def failure(self, name: str, error: str | None) -> dict[str, Any]:
+        """Return the line of a method without a number.
+
+        Parameters
+        ----------
+        name : str
+            The method.
+        error : str or None
+            Why.
+
+        Returns
+        -------
+        dict
+            None by name.
+        """
+        keys = ["n_features", "seconds", "draws", "explained_variance", "held_out", "redundancy"]
+        keys += ["agreement", "overlap"]
+        keys += [] if self.classes is None else ["accuracy", "information"]
+        return {"method": name, **dict.fromkeys(keys), "error": error}
+
+    def _measures(self, chosen: Indices, first: Indices) -> dict[str, float]:
+        X, columns = self.found.X, np.sort(chosen)
+        selected = methods.dense_columns(X, chosen)
+        measures = {
+            "explained_variance": reconstruction(X, chosen),
+            "held_out": HeldOutReconstruction().judge(self._evidence, columns),
+            "redundancy": redundancy(selected),
+            "agreement": ClusteringAgreement().judge(self._evidence, columns),
+            "overlap": len(np.intersect1d(chosen, first)) / len(np.union1d(chosen, first)),
+        }
+        if self.classes is not None:
+            scores = methods.cluster(selected, self.classes, self.seed)
+            measures |= {"accuracy": scores.accuracy, "information": scores.information}
+        return measures
+
+
+def run_method(
+    name: str,
+    number: int | float | str,
+    judge: Judge,
+    first: Indices | None,
+    jobs: int | None,
+) -> Outcome:
+    """Select with one method and measure it; where it fails, say so in its line.
+
+    Parameters
+    ----------
+    name : str
+        The method.
+    number : int, float or "auto"
+        How many features to keep.
+    judge : Judge
+        Measures the selection.
+    first : array of int or None
+        What the first method selected.
+    jobs : int or None
+        Threads for methods that take them.
+
+    Returns
+    -------
+    Outcome
+        What came of it.
+    """
+    selector: Any = None
+    draws = []
+    start = time.perf_counter()
+    try:
+        for draw in range(_BASELINE_DRAWS if name == BASELINE else 1):
+            fresh = methods.make_selector(name, number, seed=judge.seed + draw, jobs=jobs)
+            draws.append(methods.fit(fresh, judge.found.X))
+            selector = fresh if selector is None else selector
+    except ValueError as error:
+        return Outcome(judge.failure(name, str(error)))
+    seconds = (time.perf_counter() - start) / len(draws)
+    return Outcome(judge.row(name, draws, seconds, first), selector, draws[0])
+
+
+def compare_methods(
+    names: Sequence[str],
+    number: int | float | str,
+    judge: Judge,
+    jobs: int | None,
+    report: Reporter,
+    first: Indices | None = None,
+) -> list[Outcome]:
+    """Run methods one after another; the first that succeeds decides how many features.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The methods.
+    number : int, float or "auto"
+        How many features to keep.
+    judge : Judge
+        Measures the selections.
+    jobs : int or None
+        Threads for methods that take them.
+    report : Reporter
+        Shows what is being done.
+    first : array of int, optional
+        A selection that is there already, which the others are compared with.
+
+    Returns
+    -------
+    list of Outcome
+        One for each method.
+    """
+    outcomes = []
+    for place, name in enumerate(names, start=1):
+        with report.busy(f"{name} ({place} of {len(names)})"):
+            outcome = run_method(name, number if first is None else len(first), judge, first, jobs)
+        if first is None and outcome.selector is not None:
+            first = outcome.chosen
+        outcomes.append(outcome)
+    return outcomes
+
+
+def method_names(words: Sequence[str], option: str) -> list[str]:
+    """Return the names of methods as they are written, each of which must occur once.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Names in any case.
+    option : str
+        Where they were given, for messages.
+
+    Returns
+    -------
+    list of str
+        The names.
+    """
+    names = [one_of(word, list(all_selectors()), option) for word in words]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{option} must differ, got {', '.join(names)}.")
+    return names
+
+
+def others_than(method: str, words: Sequence[str]) -> list[str]:
+    """Return the methods to set beside one, with random columns at their end.
+
+    Parameters
+    ----------
+    method : str
+        The one.
+    words : sequence of str
+        Names of others.
+
+    Returns
+    -------
+    list of str
+        Their names; the baseline comes last where it was not named.
+    """
+    others = method_names(words, "--compare")
+    one, *_ = method_names([method], "--method")
+    if one in others:
+        raise ValueError(f"--compare must name other methods than --method, got {one} in both.")
+    return others if BASELINE in (one, *others) else [*others, BASELINE]
+
+
+def say_comparison(rows: Sequence[dict[str, Any]], report: Reporter) -> None:
+    """Show a comparison beside the words on a selection, and warn of what failed.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Lines of the comparison.
+    report : Reporter
+        Where to.
+    """
+    report.show("Other methods", *short_table(rows))
+    for row in rows:
+        if row["error"] is not None:
+            complain(f"{row['method']}: {row['error']}", kind="warning: ")
+
+
+def short_table(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Return headings and cells for a terminal.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Lines of the comparison.
+
+    Returns
+    -------
+    headings : list of str
+        Names of the columns.
+    cells : list of lists of str
+        The cells.
+    """
+    shown = [key for key in _HEADINGS if key in rows[0]]
+    return [_HEADINGS[key] for key in shown], [
+        [_cell(key, row[key]) for key in shown] for row in rows
+    ]
+
+
+def _cell(key: str, value: Any) -> str:
+    if value is None:
+        return "failed"
+    if key in ("method", "n_features"):
+        return str(value)
+    if key in ("accuracy", "information"):
+        return f"{100 * value:.1f}"
+    return f"{value:.3f}"
+
+
+def page_comparison(outcomes: Sequence[Outcome], tuned: bool = False) -> Comparison:
+    """Return the comparison as a report shows it.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+        The first being what the report is about.
+    tuned : bool, default=False
+        Whether the settings of the first were searched for.
+
+    Returns
+    -------
+    Comparison
+        Table, selections and what the columns mean.
+    """
+    import pandas as pd
+
+    from bsufs.selection_report import Comparison
+
+    rows = [outcome.row for outcome in outcomes]
+    shown = {key: heading for key, heading in _LONG_HEADINGS.items() if key in rows[0]}
+    table = pd.DataFrame(
+        {heading: [_rounded(heading, row[key]) for row in rows] for key, heading in shown.items()}
+    )
+    first = rows[0]["method"]
+    notes = [
+        f"The others have their default settings and keep as many features as {first}."
+        + (f" The seconds of {first} are those of all settings that were tried." if tuned else ""),
+        "Explained: share of the variance that regression on the selected columns explains; "
+        "held-out: the same on rows that the regression has not seen. Redundancy: mean absolute "
+        "correlation of the selected. Agreement: how far k-means on the selected columns finds the "
+        f"clusters that it finds on all. Overlap: Jaccard index with {first}. None of these knows "
+        "of labels.",
+    ]
+    if "accuracy" in rows[0]:
+        notes.append(
+            "ACC and NMI compare the clusters of k-means with the labels, which no method saw."
+        )
+    if any(row["method"] == BASELINE for row in rows):
+        notes.append(
+            f"{BASELINE} is the baseline, the mean of {_BASELINE_DRAWS} draws of random columns: a "
+            "method that is not better has found nothing."
+        )
+    notes += [f"{row['method']} failed: {row['error']}" for row in rows if row["error"] is not None]
+    selections = {
+        outcome.row["method"]: outcome.chosen
+        for outcome in outcomes
+        # One draw of random columns is not what the table shows the mean of.
+        if outcome.selector is not None and outcome.row["method"] != BASELINE
+    }
+    return Comparison(table, selections, notes, baselines=(BASELINE,))
+
+
+def _rounded(heading: str, value: Any) -> Any:
+    if value is None or heading in ("method", "features"):
+        return value
+    return round(100 * value, 1) if heading.endswith("%") else round(value, 3)

@@ -1,0 +1,62 @@
+"""The report of a command: what the page of the library does not know by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bsufs.cli._methods import Input
+from bsufs.selection_report import Comparison, make_report
+
+
+def make_page(
+    selector: Any,
+    found: Input,
+    *,
+    about: Mapping[str, str],
+    comparison: Comparison | None,
+    n_subsamples: int,
+    seed: int,
+    command: str,
+) -> str:
+    """Return the report as one HTML page.
+
+    Parameters
+    ----------
+    selector : selector
+        Fitted; a search or a method.
+    found : Input
+        The table.
+    about : mapping
+        Lines on the data.
+    comparison : Comparison or None
+        Other methods.
+    n_subsamples : int
+        Refits that tell how stable the selection is.
+    seed : int
+        Seed of the refits.
+    command : str
+        What repeats it.
+
+    Returns
+    -------
+    str
+        The page.
+    """
+    lines = dict(about)
+    if found.missing.n_missing or found.missing.n_infinite:
+        lines["Missing values"] = (
+            f"{found.missing.n_missing} missing, {found.missing.n_infinite} infinite"
+        )
+    return str(
+        make_report(
+            selector,
+            found.X,
+            feature_names=found.table.names,
+            n_subsamples=n_subsamples,
+            random_state=seed,
+            comparison=comparison,
+            about=lines,
+            command=command,
+        )
+    )

@@ -1,0 +1,153 @@
+"""Settings chosen without labels: the search around a method, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from scipy import sparse
+
+from bsufs.cli._console import Reporter
+from bsufs.cli._options import one_of
+from bsufs.metrics.criteria import CRITERIA
+from bsufs.tuning import LabelFreeSearch, default_grid
+
+_ROWS_SHOWN = 5
+_PARAMETER = "param_"
+
+
+def criterion_name(name: str | None) -> str | None:
+    """Return the criterion that a word means.
+
+    Parameters
+    ----------
+    name : str or None
+        What was given, in any case; hyphens stand for underscores.
+
+    Returns
+    -------
+    str or None
+        Its name in `CRITERIA`; None for that of the search.
+    """
+    if name is None:
+        return None
+    return one_of(name.replace("-", "_"), list(CRITERIA), "--criterion")
+
+
+def make_search(
+    selector: Any,
+    X: Any,
+    numbers: Sequence[int | float | str],
+    *,
+    criterion: str | None,
+    fixed: Collection[str],
+    seed: int,
+    jobs: int | None,
+) -> LabelFreeSearch:
+    """Return a search over the settings of a selector that is not fitted yet.
+
+    Parameters
+    ----------
+    selector : BaseSelector
+        The method.
+    X : array or sparse array of shape (n_rows, n_features)
+        The numbers; they decide what is worth trying.
+    numbers : sequence of int, float or "auto"
+        Numbers of features to choose from.
+    criterion : str or None
+        What decides; None for the criterion that the search prefers.
+    fixed : collection of str
+        Parameters that the user has set, and that are not tried.
+    seed : int
+        Seed of folds, starts and subsamples.
+    jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    LabelFreeSearch
+        The search.
+    """
+    whole = [number for number in numbers if isinstance(number, int)]
+    # The grid must suit every number of features, so it is that of the smallest.
+    selector.set_params(n_features_to_select=min(whole, default=numbers[0]))
+    tried = default_grid(selector, X.toarray() if sparse.issparse(X) else X)
+    grid = {name: values for name, values in tried.items() if name not in fixed}
+    if len(numbers) == 1 and all(len(values) < 2 for values in grid.values()):
+        raise ValueError(
+            f"--tune has nothing to choose from: {type(selector).__name__} has no settings worth "
+            "trying that --set leaves open. Give -k several numbers, as in -k 10,20,50, or leave "
+            "--tune out."
+        )
+    search = LabelFreeSearch(
+        selector,
+        n_features_to_select=list(numbers),
+        param_grid=grid,
+        random_state=seed,
+        n_jobs=jobs,
+    )
+    return search if criterion is None else search.set_params(criterion=criterion)
+
+
+def tuning_document(search: LabelFreeSearch) -> dict[str, Any]:
+    """Return what a search found, for JSON.
+
+    Parameters
+    ----------
+    search : LabelFreeSearch
+        Fitted.
+
+    Returns
+    -------
+    dict
+        The criterion, the chosen settings, and a row for each candidate, best first.
+    """
+    # A data frame where there is pandas, else a dictionary: both are columns by name.
+    columns = {name: list(search.criteria_[name]) for name in search.criteria_}
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    return {
+        "criterion": search.criterion,
+        "best_params": search.best_params_,
+        "best_score": search.best_score_,
+        "candidates": sorted(rows, key=lambda row: int(row["rank"])),
+    }
+
+
+def say_tuning(tuning: dict[str, Any], report: Reporter) -> None:
+    """Show the best candidates.
+
+    Parameters
+    ----------
+    tuning : dict
+        What `tuning_document` returned.
+    report : Reporter
+        Where to.
+    """
+    rows = tuning["candidates"]
+    best = ", ".join(f"{name}={value}" for name, value in tuning["best_params"].items())
+    report.say(f"tried {len(rows)} settings without labels; {tuning['criterion']} chose {best}")
+    columns = [name for name in rows[0] if name != "rank"]
+    shown = rows[:_ROWS_SHOWN]
+    title = (
+        f"The {len(shown)} best of {len(rows)} settings, by {tuning['criterion'].replace('_', ' ')}"
+    )
+    report.show(
+        title,
+        [_heading(name) for name in columns],
+        [[_cell(name, row[name]) for name in columns] for row in shown],
+    )
+
+
+def _heading(name: str) -> str:
+    # Without underscores a heading may break, and the table fits into 80 characters.
+    known = {
+        "n_features": "k",
+        "reconstruction": "held out",
+        "clustering_agreement": "clusters agree",
+        "restart_agreement": "restarts agree",
+    }
+    return known.get(name, name.removeprefix(_PARAMETER).replace("_", " "))
+
+
+def _cell(name: str, value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) and name in CRITERIA else str(value)
