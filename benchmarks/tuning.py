@@ -1,10 +1,11 @@
 """Measure how well settings are chosen without labels: accuracy and regret on public datasets.
 
 Every number is the accuracy (ACC, in %) of plain k-means++ on the selected columns, after the best
-matching of clusters and classes. The settings compared are those of `LabelFreeSearch` for `BSUFS`.
+matching of clusters and classes. The settings compared are those of `LabelFreeSearch` for
+`AlignedBSUFS`, the default of the command line, and for `BSUFS`.
 The oracle, and any criterion or combination chosen by its results, is chosen with search
 repetitions; what is printed comes from fresh ones. A criterion is chosen on all datasets but one
-and evaluated on that one, for each in turn.
+and evaluated on that one, for each in turn; so are the constants of `AlignedBSUFS`.
 
 The datasets are not part of the project. The environment variable BSUFS_DATA names the folder with
 COIL20.mat, Isolet.mat, USPS.mat, umist.mat, GLIOMA.mat, pie.mat and lung_small.mat:
@@ -37,7 +38,14 @@ from sklearn.model_selection import ParameterGrid
 from benchmarks.defaults import NAMES, error, load, random_rankings, ranked, show
 from bsufs.metrics import batched_kmeans, clustering_accuracy, nogueira_stability
 from bsufs.metrics.criteria import CRITERIA, Criterion, Evidence, RankMean, oriented
-from bsufs.selectors import BSUFS, ColumnSubset, LaplacianScore, MaxVariance, PCARowNorms
+from bsufs.selectors import (
+    BSUFS,
+    AlignedBSUFS,
+    ColumnSubset,
+    LaplacianScore,
+    MaxVariance,
+    PCARowNorms,
+)
 from bsufs.tuning import ConsensusSelector, default_grid
 
 SIZES = (20, 50, 80, 100)
@@ -55,6 +63,14 @@ METHODS = {
     "PCA row norms": PCARowNorms,
     "greedy column subset": ColumnSubset,
 }
+FAMILIES = {"AlignedBSUFS": AlignedBSUFS, "BSUFS": BSUFS}
+# Other values for the constants of AlignedBSUFS, the defaults among them.
+VARIANTS = {
+    "flattening": [0.25, 0.5, 0.75],
+    "scaling": [0.0, 0.5, 1.0],
+    "survival_power": [0.0, 0.25, 1.0],
+}
+SEEDS = range(1, 6)
 SINGLE = tuple(c for c in CRITERIA.values() if isinstance(c, Criterion))
 EVERYTHING = RankMean(SINGLE)
 
@@ -88,19 +104,15 @@ class Memory:
 
 
 @dataclass
-class Measured:
-    """What was measured on a dataset.
+class Searched:
+    """What the settings of one method reach, and what the criteria say of them.
 
-    Arrays over the settings of the grid have the shape (settings, sizes), with repetitions last.
+    The arrays have the shape (settings, sizes), with repetitions last.
     """
 
-    name: str
-    settings: list[dict[str, Any]]
     search: np.ndarray
     fresh: np.ndarray
     criteria: dict[str, np.ndarray]
-    # ACC of the methods that are not tuned, (sizes, repetitions).
-    others: dict[str, np.ndarray]
 
     def pick(self, criterion: Criterion | RankMean) -> np.ndarray:
         """Return the setting that a criterion chooses for each size."""
@@ -131,6 +143,19 @@ class Measured:
     def oracle(self) -> np.ndarray:
         """Return ACC of the settings that are best by labels."""
         return self.reached(self.search.mean(axis=2).argmax(axis=0), self.fresh)
+
+
+@dataclass
+class Measured:
+    """What was measured on a dataset."""
+
+    name: str
+    searched: dict[str, Searched]
+    # ACC of the variants of AlignedBSUFS, (variants, sizes, repetitions).
+    variants_search: np.ndarray
+    variants_fresh: np.ndarray
+    # ACC of what is not tuned, (sizes, repetitions).
+    others: dict[str, np.ndarray]
 
 
 def fastcan_ranking(X: np.ndarray) -> np.ndarray:
@@ -167,74 +192,98 @@ def measure(name: str, memory: Memory, repetitions: int) -> Measured:
         key = ("criterion", repr(criterion), columns.tobytes())
         return memory(key, partial(criterion.judge, evidence, columns))
 
-    def ranking_of(setting: dict[str, Any], rows: Any = slice(None)) -> np.ndarray:
-        return ranked(BSUFS(100, **setting).fit(X[rows]))
+    def ranking_of(method: Any, setting: dict[str, Any], rows: Any = slice(None)) -> np.ndarray:
+        return ranked(method(100, **setting).fit(X[rows]))
 
-    def stability(setting: dict[str, Any]) -> list[float]:
+    def stability(method: Any, setting: dict[str, Any]) -> list[float]:
         criterion = CRITERIA["stability"]
         rows = [evidence.subsample(i, criterion.share) for i in range(criterion.n_subsamples)]
-        rankings = [ranking_of(setting, part) for part in rows]
+        rankings = [ranking_of(method, setting, part) for part in rows]
         # One ranking serves all sizes, where the criterion itself would select for each.
         return [
             nogueira_stability([ranking[:k] for ranking in rankings], X.shape[1]).value
             for k in SIZES
         ]
 
-    grid = default_grid(BSUFS(), X)
-    settings = list(ParameterGrid(grid))
-    search, fresh = [], []
-    criteria: dict[str, list[list[float]]] = {criterion.name: [] for criterion in SINGLE}
-    for setting in settings:
-        key = repr(sorted(setting.items()))
-        ranking = memory(("ranking", key), partial(ranking_of, setting))
-        search.append(curve(ranking, SEARCH_SEED, N_SEARCH))
-        fresh.append(curve(ranking, FRESH_SEED, repetitions))
-        for criterion in SINGLE:
-            values = (
-                memory(("stability", key), partial(stability, setting))
-                if criterion.needs_selector
-                else [judge(criterion, ranking[:k]) for k in SIZES]
-            )
-            criteria[criterion.name].append(values)
+    def remembered(method: Any, setting: dict[str, Any]) -> tuple[str, np.ndarray]:
+        key = f"{method.__name__} {sorted(setting.items())!r}"
+        return key, memory(("ranking", key), partial(ranking_of, method, setting))
 
-    rankings: dict[str, Callable[[], np.ndarray]] = {"default": lambda: ranking_of({})}
+    def searched(method: Any) -> Searched:
+        search, fresh = [], []
+        criteria: dict[str, list[list[float]]] = {criterion.name: [] for criterion in SINGLE}
+        for setting in ParameterGrid(default_grid(method(), X)):
+            key, ranking = remembered(method, setting)
+            search.append(curve(ranking, SEARCH_SEED, N_SEARCH))
+            fresh.append(curve(ranking, FRESH_SEED, repetitions))
+            for criterion in SINGLE:
+                values = (
+                    memory(("stability", key), partial(stability, method, setting))
+                    if criterion.needs_selector
+                    else [judge(criterion, ranking[:k]) for k in SIZES]
+                )
+                criteria[criterion.name].append(values)
+        return Searched(
+            np.array(search),
+            np.array(fresh),
+            {name: np.array(values) for name, values in criteria.items()},
+        )
+
+    def variants(seed: int, n_runs: int) -> np.ndarray:
+        rankings = [remembered(AlignedBSUFS, setting)[1] for setting in ParameterGrid(VARIANTS)]
+        return np.array([curve(ranking, seed, n_runs) for ranking in rankings])
+
+    rankings: dict[str, Callable[[], np.ndarray]] = {
+        label: partial(ranking_of, method, {}) for label, method in FAMILIES.items()
+    }
     if find_spec("fastcan") is not None:
         rankings["fastcan"] = lambda: fastcan_ranking(X)
-    consensus = CONSENSUS | {"consensus over the grid": {"param_grid": grid, "n_rotations": 0}}
+    consensus = CONSENSUS | {
+        "consensus over the grid": {"param_grid": default_grid(BSUFS(), X), "n_rotations": 0}
+    }
     for label, parameters in consensus.items():
         selector = ConsensusSelector(n_features_to_select=100, **parameters)
         rankings[label] = partial(lambda selector: ranked(selector.fit(X)), selector)
     for label, method in METHODS.items():
-        rankings[label] = partial(lambda method: ranked(method(100).fit(X)), method)
+        rankings[label] = partial(ranking_of, method, {})
     others = {
         label: curve(memory(("ranking", label), compute), FRESH_SEED, repetitions)
         for label, compute in rankings.items()
     }
+    seeds = [remembered(AlignedBSUFS, {"random_state": seed})[1] for seed in SEEDS]
+    others["AlignedBSUFS, mean of 5 seeds"] = np.mean(
+        [curve(ranking, FRESH_SEED, repetitions) for ranking in seeds], axis=0
+    )
     chance = [curve(each, FRESH_SEED, repetitions) for each in random_rankings(X.shape[1])]
     others["random, mean of 10"] = np.mean(chance, axis=0)
     whole = acc(np.arange(X.shape[1]), FRESH_SEED, repetitions)
     others["all features"] = np.tile(whole, (len(SIZES), 1))
-    memory.save()
-    return Measured(
+    measured = Measured(
         name,
-        settings,
-        np.array(search),
-        np.array(fresh),
-        {name: np.array(values) for name, values in criteria.items()},
+        {label: searched(method) for label, method in FAMILIES.items()},
+        variants(SEARCH_SEED, N_SEARCH),
+        variants(FRESH_SEED, repetitions),
         others,
     )
+    memory.save()
+    return measured
 
 
-def left_out(measured: list[Measured], choices: Iterable[Criterion | RankMean]) -> Any:
+def without_each(seen: np.ndarray) -> list[int]:
+    """Return for each dataset (row) the choice (column) that is best on the others."""
+    return [int(np.delete(seen, i, axis=0).mean(axis=0).argmax()) for i in range(len(seen))]
+
+
+def left_out(searched: list[Searched], choices: Iterable[Criterion | RankMean]) -> Any:
     """Choose a criterion on all datasets but one, and return what it reaches on that one."""
     choices = list(choices)
     seen = np.array(
-        [[data.reached(data.pick(c), data.search).mean() for c in choices] for data in measured]
+        [[data.reached(data.pick(c), data.search).mean() for c in choices] for data in searched]
     )
-    picks = [int(np.delete(seen, i, axis=0).mean(axis=0).argmax()) for i in range(len(measured))]
+    picks = without_each(seen)
     reached = [
         data.reached(data.pick(choices[pick]), data.fresh)
-        for data, pick in zip(measured, picks, strict=True)
+        for data, pick in zip(searched, picks, strict=True)
     ]
     return np.array(reached), [choices[pick] for pick in picks]
 
@@ -246,34 +295,61 @@ def described(criterion: Criterion | RankMean) -> str:
     return criterion.name
 
 
-def print_accuracy(measured: list[Measured]) -> None:
-    """Print ACC of everything, and how far it is from the oracle and from random columns."""
-    oracle = np.array([data.oracle() for data in measured])
-    results = {"oracle (needs labels)": oracle}
+def search_results(measured: list[Measured], family: str) -> tuple[dict[str, Any], list[str]]:
+    """Return ACC of what is chosen among the settings of a method, and notes on the choices."""
+    searched = [data.searched[family] for data in measured]
+    results = {"oracle (needs labels)": np.array([data.oracle() for data in searched])}
     for criterion in (*SINGLE, CRITERIA["rank_mean"], EVERYTHING):
         label = "rank mean of all" if criterion is EVERYTHING else criterion.name
-        reached = [data.reached(data.pick(criterion), data.fresh) for data in measured]
+        reached = [data.reached(data.pick(criterion), data.fresh) for data in searched]
         results[f"by {label}"] = np.array(reached)
     notes = []
     if len(measured) > 1:
         subsets = [RankMean(parts) for size in range(1, 7) for parts in combinations(SINGLE, size)]
         for label, choices in (("criterion", SINGLE), ("combination", subsets)):
-            results[f"{label} chosen on the others"], picks = left_out(measured, choices)
+            results[f"{label} chosen on the others"], picks = left_out(searched, choices)
             chosen = (f"{d.name}: {described(p)}" for d, p in zip(measured, picks, strict=True))
             notes.append(f"{label.capitalize()} chosen on the other datasets: {'; '.join(chosen)}.")
-    for label in measured[0].others:
-        results[label] = np.array([data.others[label] for data in measured])
-    grid_mean = [data.fresh.mean(axis=0) for data in measured]
-    results["mean of the grid"] = np.array(grid_mean)
+    results["mean of the grid"] = np.array([data.fresh.mean(axis=0) for data in searched])
+    return {f"{family}: {label}": acc for label, acc in results.items()}, notes
 
-    names = [data.name for data in measured]
+
+def variant_results(measured: list[Measured]) -> tuple[dict[str, Any], list[str]]:
+    """Return ACC of AlignedBSUFS with other constants."""
+    fresh = np.array([data.variants_fresh for data in measured])
+    results = {"AlignedBSUFS, mean of 27 variants": fresh.mean(axis=1)}
+    if len(measured) == 1:
+        return results, []
+    seen = np.array([data.variants_search.mean(axis=(1, 2)) for data in measured])
+    picks = without_each(seen)
+    results["AlignedBSUFS, variant chosen on the others"] = np.array(
+        [fresh[i, pick] for i, pick in enumerate(picks)]
+    )
+    settings = list(ParameterGrid(VARIANTS))
+    chosen = (f"{d.name}: {settings[p]}" for d, p in zip(measured, picks, strict=True))
+    return results, [f"Variant chosen on the other datasets: {'; '.join(chosen)}."]
+
+
+def print_accuracy(measured: list[Measured]) -> None:
+    """Print ACC of everything, and how far it is from the oracle and from random columns."""
+    results = {label: np.array([d.others[label] for d in measured]) for label in measured[0].others}
+    found, notes = variant_results(measured)
+    results |= found
+    for family in FAMILIES:
+        found, about = search_results(measured, family)
+        results |= found
+        notes += [f"{family}: {note}" for note in about]
+    oracle = np.maximum.reduce(
+        [results[f"{family}: oracle (needs labels)"].mean(axis=2) for family in FAMILIES]
+    )
+
     chance = results["random, mean of 10"].mean(axis=2)
     greedy = results["greedy column subset"].mean(axis=2)
     rows = []
     for label, acc in results.items():
         by_size = acc.mean(axis=(0, 2))
         each = acc.mean(axis=2)
-        regret = (oracle - acc).mean(axis=(1, 2))
+        regret = (oracle - each).mean(axis=1)
         spread = f" ± {error(regret):.1f}" if len(measured) > 1 else ""
         better = [int(np.sum(each[:, -1] > rival[:, -1])) for rival in (chance, greedy)]
         rows.append(
@@ -283,19 +359,27 @@ def print_accuracy(measured: list[Measured]) -> None:
         )
     heads = [f"k = {k}" for k in SIZES] + ["mean", "regret"]
     heads += ["above random at k = 100", "above greedy at k = 100"]
-    show([*heads, *(f"{name}, k = 100" for name in names)], rows)
+    show([*heads, *(f"{data.name}, k = 100" for data in measured)], rows)
     print("\n\n".join(notes), "\n")
 
 
 def print_correlations(measured: list[Measured]) -> None:
     """Print how well each criterion orders the settings by ACC."""
     rows = []
-    for criterion in (*SINGLE, CRITERIA["rank_mean"], EVERYTHING):
-        found = np.array(
-            [[d.correlation(criterion, size) for size in range(len(SIZES))] for d in measured]
-        )
-        label = "rank mean of all" if criterion is EVERYTHING else criterion.name
-        rows.append([label] + [f"{v:.2f}" for v in (*found.mean(axis=0), *found.mean(axis=1))])
+    for family in FAMILIES:
+        for criterion in (*SINGLE, CRITERIA["rank_mean"], EVERYTHING):
+            found = np.array(
+                [
+                    [
+                        data.searched[family].correlation(criterion, size)
+                        for size in range(len(SIZES))
+                    ]
+                    for data in measured
+                ]
+            )
+            label = "rank mean of all" if criterion is EVERYTHING else criterion.name
+            values = [f"{v:.2f}" for v in (*found.mean(axis=0), *found.mean(axis=1))]
+            rows.append([f"{family}: {label}", *values])
     show([*(f"k = {k}" for k in SIZES), *(data.name for data in measured)], rows)
 
 
@@ -319,7 +403,7 @@ def main() -> None:
         file = None if options.cache is None else options.cache / f"{name}.pickle"
         measured.append(measure(name, Memory(file), options.repetitions))
         seconds = time.perf_counter() - began
-        print(f"{name}: {len(measured[-1].settings)} settings, {seconds:.0f} s", flush=True)
+        print(f"{name}: {seconds:.0f} s", flush=True)
     if not measured:
         return
     print("\n## Accuracy and regret\n")

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from bsufs.explanation import explain
     from bsufs.selection_report import make_report
-    from bsufs.selectors import BSUFS, SparsityPath, bsufs_path
+    from bsufs.selectors import BSUFS, AlignedBSUFS, SparsityPath, bsufs_path
     from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "BSUFS",
+    "AlignedBSUFS",
     "ConsensusSelector",
     "LabelFreeSearch",
     "SparsityPath",
@@ -26,6 +27,7 @@ __all__ = [
 
 # Fetched when first used: the command line answers `--help` without scikit-learn.
 _HOMES = {
+    "AlignedBSUFS": "bsufs.selectors",
     "BSUFS": "bsufs.selectors",
     "ConsensusSelector": "bsufs.tuning",
     "LabelFreeSearch": "bsufs.tuning",

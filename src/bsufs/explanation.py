@@ -83,6 +83,8 @@ def explain(
         - `frequency`: the share of the parts of X on which as many features as here include this
           one; `frequency_low` and `frequency_high`: its 95 % interval (Wilson);
         - `variance_share`: its share of the total variance;
+        - `cluster_share`: how much of its own variance lies between the clusters that the method
+          looks at; missing for methods that look at none;
         - `closest`, `correlation`: the other selected feature that it is most correlated with,
           which stands for a feature left out; missing for constant columns;
         - `reason`: the same in plain words.
@@ -135,6 +137,7 @@ def explain(
             "frequency_low": np.nan,
             "frequency_high": np.nan,
             "variance_share": variances / total if total > 0 else variances,
+            "cluster_share": getattr(selector, "cluster_shares_", np.nan),
             "closest": pd.Series(closest_names, dtype=object),
             "correlation": correlation,
         },
@@ -516,11 +519,22 @@ def _reasons(
     n_steps = getattr(selector, "n_iter_", None)
     relative_variance = d * frame["variance_share"].to_numpy()
     lines = []
-    columns = ("rank", "selected", "died_at", "frequency", "closest", "correlation")
-    for number, (rank, selected, died_at, frequency, closest, correlation) in enumerate(
+    columns = (
+        "rank",
+        "selected",
+        "died_at",
+        "cluster_share",
+        "frequency",
+        "closest",
+        "correlation",
+    )
+    for number, (rank, selected, died_at, share, frequency, closest, correlation) in enumerate(
         zip(*(frame[column].tolist() for column in columns), strict=True)
     ):
-        life = "" if died_at is pd.NA else f", died at step {died_at} of {n_steps}"
+        if not np.isnan(share):
+            life = f", clusters explain {share:.0%} of it"
+        else:
+            life = "" if died_at is pd.NA else f", died at step {died_at} of {n_steps}"
         if selected and forced[number]:
             lines.append("kept: always (must_keep)")
         elif barred[number]:

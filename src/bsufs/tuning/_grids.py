@@ -55,12 +55,17 @@ def _bsufs(data: _Extent) -> Grid:
     }
 
 
+def _aligned_bsufs(data: _Extent) -> Grid:
+    return _components(data) | {"flattening": [0.25, 0.5, 0.75]}
+
+
 def _column_subset(data: _Extent) -> Grid:
     return {"method": ["greedy", "pivoted-qr"]}
 
 
 # Methods without an entry have nothing to tune, or nothing that a rule of thumb covers.
 _GRIDS: dict[str, Callable[[_Extent], Grid]] = {
+    "AlignedBSUFS": _aligned_bsufs,
     "BSUFS": _bsufs,
     "ColumnSubset": _column_subset,
     "FENPCAFS": _components,
