@@ -3,7 +3,7 @@
 import pkgutil
 from importlib import import_module
 
-from bsufs.selectors._base import BaseSelector
+from bsufs.selectors._base import BaseSelector, ScoringSelector
 from bsufs.selectors._checks import check_selector
 from bsufs.selectors.aligned_bsufs import AlignedBSUFS
 from bsufs.selectors.bsufs import BSUFS, SparsityPath, bsufs_path
@@ -39,6 +39,7 @@ __all__ = [
     "MaxVariance",
     "PCARowNorms",
     "RandomSelector",
+    "ScoringSelector",
     "SparsityPath",
     "all_selectors",
     "bsufs_path",

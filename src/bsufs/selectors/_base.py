@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -69,6 +69,10 @@ class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     _accepts_sparse: bool = False
+    # A subclass with more parameters names theirs too; one without needs no such table.
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_features_to_select": NUMBER_OF_FEATURES,
+    }
 
     @abstractmethod
     def _fit(self, X: Any, sample_weight: Array | None) -> Scored:

@@ -1,0 +1,87 @@
+"""How the documentation is built: `make docs`, without a network."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+
+import bsufs
+
+# Workers and commands that examples start are processes of their own; a picture has no window.
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+project = "bsufs"
+author = "The bsufs developers"
+copyright = author
+version = release = bsufs.__version__
+language = "en-GB"
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+root_doc = "index"
+nitpicky = True
+
+# --- Pages in Markdown: the same files that a code host shows -------------------------------------
+myst_enable_extensions = ["colon_fence", "dollarmath"]
+myst_heading_anchors = 4
+myst_links_external_new_tab = False
+
+# --- Reference from docstrings --------------------------------------------------------------------
+autosummary_generate = True
+autodoc_typehints = "none"
+autodoc_default_options = {"members": True, "inherited-members": True}
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+default_role = "literal"
+
+# --- Formulas: the reader's browser draws them from a file that lies beside the pages -------------
+_mathjax = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
+mathjax_path = "tex-svg.js"
+
+# --- Gallery --------------------------------------------------------------------------------------
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/plot_",
+    "ignore_pattern": r"demo_digits\.py",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "min_reported_time": 1,
+    "remove_config_comments": True,
+    "image_scrapers": ("matplotlib",),
+    "reset_modules": ("matplotlib",),
+    "copyfile_regex": r"",
+}
+
+# --- Looks ----------------------------------------------------------------------------------------
+html_theme = "pydata_sphinx_theme"
+html_title = "bsufs"
+html_static_path = ["_static", str(_mathjax / "tex-svg.js")]
+html_css_files = ["bsufs.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "bsufs"},
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
+    "header_links_before_dropdown": 7,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_sidebars = {"index": [], "citing": [], "changelog": []}
