@@ -27,6 +27,7 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from bsufs._linalg import some_eigenpairs
+from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Array, Indices, Mask
 from bsufs.stiefel import with_positive_peaks
 
@@ -40,6 +41,10 @@ _SAFE_EXPONENT = 300
 _RIDGE = 1e-12
 # Regression on more columns than this costs more than a selection; nobody reads it off a plot.
 _LARGEST_REGRESSION = 4096
+# Solving takes so many times the memory of S, or of the data where these are smaller.
+_COPIES_TO_SOLVE = 4
+# Below this nobody needs to ask how much memory there is.
+_SURELY_FITS = 2**28
 
 
 class Scatter(ABC):
@@ -533,10 +538,13 @@ class ScatterAccumulator:
             X, sample_weight = X[sample_weight > 0], sample_weight[sample_weight > 0]
         if X.shape[0] == 0:
             return
+        folds = self._S is not None or tall or self.n_rows + X.shape[0] >= self.n_features
+        if folds and self._S is None:
+            _require_memory_for_square(self.n_features)
         self._note_extremes(X)
         self.n_rows += X.shape[0]
         self._kept.append((X, sample_weight))
-        if self._S is not None or tall or self.n_rows >= self.n_features:
+        if folds:
             self._fold_kept_rows()
 
     def _note_extremes(self, X: NDArray[Any]) -> None:
@@ -621,6 +629,36 @@ def _centred(
     if weight is not None:
         centred *= np.sqrt(weight)[:, None]
     return centred, mean + correction, total
+
+
+def memory_for_scatter(n_samples: int, n_features: int) -> int:
+    """Return how many bytes it takes to stream dense rows and to solve.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        The size of the data.
+
+    Returns
+    -------
+    int
+        Four times the smaller of S and the data: as accumulated, in the order in which it is
+        solved, and what the path takes beside it.
+    """
+    return _COPIES_TO_SOLVE * 8 * n_features * min(n_samples, n_features)
+
+
+def _require_memory_for_square(d: int) -> None:
+    """Raise an error where S and one copy of it do not fit, instead of dying half-way."""
+    needed = 2 * 8 * d * d
+    if needed < _SURELY_FITS or needed <= (available := available_memory()):
+        return
+    raise MemoryError(
+        f"{d} features with as many rows need a scatter matrix of {d} x {d}: with a copy "
+        f"{size_in_words(needed)}, but {size_in_words(available)} of memory is available. Pass a "
+        "sparse matrix, of which no such matrix is made, fewer rows than features, or fewer "
+        "features (drop those of least variance first)."
+    )
 
 
 def safe_unit_exponent(largest: float) -> int:

@@ -88,6 +88,15 @@ NoHeaderOption = Annotated[
 ArrayOption = Annotated[
     str | None, typer.Option("--array", metavar="NAME", help="Which matrix of a .npz or .mat.")
 ]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        help="A text or Parquet table that takes more than this, such as 2GB, is read in batches "
+        "of rows. Default: a quarter of the memory that is free.",
+    ),
+]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="No words on standard error.")]
 

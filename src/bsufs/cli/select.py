@@ -25,6 +25,7 @@ from bsufs.cli._options import (
     IgnoreOption,
     JobsOption,
     LabelOption,
+    MemoryOption,
     Missing,
     MissingOption,
     NoHeaderOption,
@@ -53,6 +54,8 @@ _EPILOG = """
 [cyan]bsufs select table.parquet --method ColumnSubset --scale standard --json result.json[/cyan]
 
 [cyan]bsufs select table.csv -k 20 --report report.html[/cyan]
+
+[cyan]bsufs select larger-than-memory.parquet -k 50 -o small.parquet[/cyan]
 
 [cyan]bsufs select table.csv -k 9 --must-keep age,sex --set lambda_element=0[/cyan]
 """
@@ -128,6 +131,7 @@ def select(
     delimiter: DelimiterOption = None,
     no_header: NoHeaderOption = False,
     array: ArrayOption = None,
+    memory: MemoryOption = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -141,9 +145,10 @@ def select(
     _check_targets(output, names, json_file, report_file, force)
 
     from bsufs.cli import _methods as methods
+    from bsufs.cli._input import open_input
 
     # A wrong method or parameter is told before a large table is read.
-    methods.make_selector(
+    untried = methods.make_selector(
         method,
         number,
         seed=seed,
@@ -151,8 +156,15 @@ def select(
         keep={"must_keep": range(len(forced)), "never_keep": range(len(barred))},
     )
     report = Reporter(quiet)
-    found = methods.read_input(
+    needs_all = {
+        "--report": report_file is not None,
+        f"--method {type(untried).__name__}": not hasattr(untried, "partial_fit"),
+        f"-o {output}": output is not None and output.endswith((".npy", ".npz")),
+    }
+    found = open_input(
         table,
+        memory=memory,
+        needs_all=[option for option, does in needs_all.items() if does],
         ignore=ignore,
         label=label,
         missing=missing.value,
@@ -163,7 +175,7 @@ def select(
         report=report,
     )
     methods.check_number(number, found.table)
-    classes = None if label is None else methods.labels_of(found.table, label)
+    classes = None if label is None else found.classes(label)
     selector = methods.make_selector(
         method,
         number,
@@ -181,16 +193,12 @@ def select(
         report.busy(f"selecting from {found.table.n_features} features with {name}"),
         methods.at_most_threads(jobs),
     ):
-        best_first = methods.fit(selector, found.X)
+        best_first = found.fit(selector)
         seconds = time.perf_counter() - start
         result = _result(found, selector, best_first)
         clustering: dict[str, Clustering] = {}
         if classes is not None:
-            selected = methods.dense_columns(found.X, best_first)
-            clustering = {
-                "selected": methods.cluster(selected, classes, seed),
-                "all": methods.cluster(found.X, classes, seed),
-            }
+            clustering = found.clustering(best_first, classes, seed)
     report.say(
         f"{name} selected {len(best_first)} of {found.table.n_features} features from "
         f"{found.table.n_rows} rows in {seconds:.2f} s; they explain "
@@ -214,7 +222,7 @@ def select(
     if report_file is not None:
         with report.busy("writing the report"), methods.at_most_threads(jobs):
             page = _page(selector, found, document, subsamples, _command(context))
-    _write(found.table, best_first, document, output, names, json_file, order.value, force)
+    _write(found, best_first, document, output, names, json_file, order.value, force)
     if page is not None and report_file is not None:
         write_text(page, report_file, force)
     if output is None and names is None and json_file is None and report_file is None:
@@ -246,9 +254,7 @@ def _check_targets(
 
 def _result(found: Any, selector: Any, best_first: Any) -> list[dict[str, Any]]:
     """Return what is known of the selected features, best first."""
-    from bsufs.scatter import make_scatter
-
-    scatter = make_scatter(found.X)
+    scatter = found.scatter(selector)
     variances = scatter.diagonal()
     total = float(variances.sum())
     # Of data that do not vary nothing is left to explain.
@@ -317,7 +323,7 @@ def _say_clustering(clustering: dict[str, Clustering], report: Reporter) -> None
 
 
 def _write(
-    table: Any,
+    found: Any,
     best_first: Any,
     document: dict[str, Any],
     output: str | None,
@@ -326,10 +332,8 @@ def _write(
     order: Any,
     force: bool,
 ) -> None:
-    from bsufs.tables import write_table
-
     if output is not None:
-        write_table(table.features(best_first, order), output, force=force)
+        found.write(best_first, output, order, force)
     if names is not None:
         lines = "".join(f"{one_line(row['name'])}\n" for row in document["selected"])
         write_text(lines, names, force)

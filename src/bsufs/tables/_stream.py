@@ -248,6 +248,13 @@ class TableStream:
         return len(self.names)
 
     @property
+    def most_rows(self) -> int:
+        """The number of rows, or where it is not known one that it does not exceed."""
+        if self.n_rows is not None:
+            return self.n_rows
+        return self._rows.n_lines if isinstance(self._rows, TextFile) else self._rows.n_rows
+
+    @property
     def has_carriage_returns(self) -> bool:
         """Whether a cell may hold a carriage return, which must be quoted when it is written."""
         return self._rows.has_carriage_returns

@@ -172,7 +172,9 @@ def _as_utf8(data: bytes, source: str) -> tuple[bytes, tuple[str, ...]]:
         try:
             return data.decode("utf-16").encode(), ()
         except UnicodeDecodeError as error:
-            raise TableError(f"{source}: it begins as UTF-16 text, but is not: {error}.") from error
+            raise TableError(
+                f"{source}: it begins as UTF-16 text, but is not ({error.reason})."
+            ) from error
     data = data.removeprefix(codecs.BOM_UTF8)
     refuse_other_kinds(data[:8], b"\0" in data, source)
     if data.isascii():

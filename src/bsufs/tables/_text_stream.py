@@ -46,8 +46,8 @@ class TextFile:
         What it is written in: utf-8, utf-16 or latin-1.
     layout : Layout
         How the cells stand in the lines.
-    n_bytes : int
-        Bytes of the text, unzipped.
+    n_lines : int
+        Number of lines.
     first_line : int
         Bytes of the first line, with its end.
     has_carriage_returns : bool
@@ -60,7 +60,7 @@ class TextFile:
     source: str
     encoding: str
     layout: Layout
-    n_bytes: int
+    n_lines: int
     first_line: int
     has_carriage_returns: bool
     notices: tuple[str, ...]
@@ -150,7 +150,7 @@ def open_text(
         source=source,
         encoding=encoding,
         layout=layout,
-        n_bytes=look.n_bytes,
+        n_lines=look.n_lines,
         first_line=len(open_from_the_start().readline()),
         has_carriage_returns=look.has_carriage_returns,
         notices=notices,
@@ -162,12 +162,11 @@ class _Look:
 
     def __init__(self, source: str) -> None:
         self.source = source
-        self.n_bytes = 0
+        self.n_lines = 1
         self.has_carriage_returns = False
         self._head = b""
         self._is_utf_16 = False
         self._has_zeros = self._has_ink = False
-        self._n_lines = 0
         self._wrong_line: int | None = None
         self._decoder: Any = None
 
@@ -175,13 +174,12 @@ class _Look:
         if self._decoder is None:
             self._is_utf_16 = chunk.startswith(UTF_16)
             self._decoder = codecs.getincrementaldecoder("utf-16" if self._is_utf_16 else "utf-8")()
-        self.n_bytes += len(chunk)
         self._head += chunk[: 16 - len(self._head)]
         self.has_carriage_returns |= b"\r" in chunk
         self._has_zeros |= b"\0" in chunk
         self._has_ink |= bool(chunk.strip())
         self._decode(chunk)
-        self._n_lines += chunk.count(b"\n")
+        self.n_lines += chunk.count(b"\n")
 
     def _decode(self, chunk: bytes, final: bool = False) -> None:
         if self._wrong_line is not None:
@@ -192,10 +190,10 @@ class _Look:
         except UnicodeDecodeError as error:
             if self._is_utf_16:
                 raise TableError(
-                    f"{self.source}: it begins as UTF-16 text, but is not: {error}."
+                    f"{self.source}: it begins as UTF-16 text, but is not ({error.reason})."
                 ) from error
             before = chunk[: max(0, error.start - begun)]
-            self._wrong_line = self._n_lines + before.count(b"\n") + 1
+            self._wrong_line = self.n_lines + before.count(b"\n")
 
     def conclusion(self) -> tuple[str, tuple[str, ...]]:
         if not self._has_ink:
