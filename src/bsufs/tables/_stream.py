@@ -179,18 +179,18 @@ def memory_to_hold(path: str | os.PathLike[str], enough: int) -> int | None:
 
 
 def _memory_for_text(path: str | os.PathLike[str], source: str, enough: int) -> int:
-    n_bytes, cells_per_byte = 0, 0.0
+    n_bytes = n_marks = 0
+    weight = 2.0
     for chunk in raw_chunks(path, source):
-        if n_bytes < _SAMPLE_BYTES:
-            marks = sum(map(chunk.count, (b",", b"\t", b";", b"|", b"\n")))
-            cells_per_byte = max(cells_per_byte, marks / len(chunk))
         n_bytes += len(chunk)
+        if n_bytes <= 2 * _SAMPLE_BYTES:
+            n_marks += sum(map(chunk.count, (b",", b"\t", b";", b"|", b"\n")))
+            weight = 2.0 + 12.0 * n_marks / n_bytes
         if n_bytes >= _SAMPLE_BYTES and not is_zipped(path):
-            n_bytes = os.stat(path).st_size
+            return int(os.stat(path).st_size * weight)
+        if n_bytes * weight > enough:
             break
-        if n_bytes * (2 + 12 * cells_per_byte) > enough:
-            break
-    return int(n_bytes * (2 + 12 * cells_per_byte))
+    return int(n_bytes * weight)
 
 
 class TableStream:
