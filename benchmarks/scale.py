@@ -183,19 +183,21 @@ class CountedPasses:
         self._scatter._product = self._product
 
 
-def sparse_bsufs(n, d, n_nonzero, kind="csr", index="int32", value="float64"):
+def sparse_bsufs(
+    n, d, n_nonzero, kind="csr", index="int32", value="float64", n_components=N_COMPONENTS
+):
     from bsufs import BSUFS
 
     X = sparse_factor_model(n, d, n_nonzero, kind=kind, index=index, value=value)
     size = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 2**20
     forget_peak()
     with Clock() as fitting, CountedPasses() as passes:
-        selector = BSUFS(N_SELECTED).fit(X)
+        selector = BSUFS(N_SELECTED, n_components=n_components).fit(X)
     return {
         "seconds": fitting.seconds,
         "peak_mb": peak_megabytes(),
         "input_mb": size,
-        "n_components": selector.n_components_,
+        "found_components": selector.n_components_,
         "steps": selector.n_iter_,
         "single_passes": passes.single,
         "block_passes": passes.block,
@@ -312,7 +314,7 @@ def plot(results, path):
 def measured(name, size):
     """Measure one size in a process of its own, with one thread."""
     words = [sys.executable, "-m", "benchmarks.scale", "--here", name, json.dumps(size)]
-    threads = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+    threads = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     output = subprocess.run(
         words, check=True, stdout=subprocess.PIPE, text=True, env=os.environ | threads
     ).stdout

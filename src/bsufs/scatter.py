@@ -19,7 +19,7 @@ import copy
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from bsufs._krylov import KrylovSpace
 from bsufs._linalg import some_eigenpairs
 from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Array, Indices, Mask
@@ -36,6 +37,10 @@ from bsufs.stiefel import with_positive_peaks
 _BATCH_BYTES = 32 * 2**20
 # Below this size a dense eigendecomposition is faster than Lanczos, and safer.
 _SMALL = 128
+# Eigenpairs to compute first where it is not known how many are wanted.
+_FIRST_GUESS = 32
+# Beyond this share of all eigenpairs a Krylov space is no saving.
+_KRYLOV_SHARE = 0.2
 # Squares of entries within this range neither overflow nor vanish, whatever is summed.
 _SAFE_EXPONENT = 300
 # Ridge, relative to the mean diagonal entry, that makes regression on collinear columns well posed.
@@ -170,10 +175,38 @@ class Scatter(ABC):
         """
         if not 1 <= m <= self.shape[0]:
             raise ValueError(f"m must be from 1 to n_features = {self.shape[0]}, got {m}.")
-        values, vectors = self._leading(m)
+        return self._in_order(*self._leading(m))
+
+    def _in_order(self, values: Array, vectors: Array) -> tuple[Array, Array]:
         descending = np.argsort(-values, kind="stable")
         values = np.maximum(values[descending], 0.0) * self.factor
         return values, with_positive_peaks(vectors[:, descending])
+
+    def leading_eigenvectors_until(
+        self, enough: Callable[[Array], bool], most: int
+    ) -> tuple[Array, Array]:
+        """Return the largest eigenpairs, as many as it takes.
+
+        Parameters
+        ----------
+        enough : callable
+            Whether some of the largest eigenvalues, in descending order, are all that are wanted.
+        most : int
+            This many pairs are enough in any case; at most n_features.
+
+        Returns
+        -------
+        values : array of shape (m,)
+            In descending order; no fewer than are enough.
+        vectors : array of shape (n_features, m)
+            See `leading_eigenvectors`.
+        """
+        size = min(_FIRST_GUESS, most)
+        while True:
+            values, vectors = self.leading_eigenvectors(size)
+            if size == most or enough(values):
+                return values, vectors
+            size = min(2 * size, most)
 
     def scaled(self, factor: float) -> Self:
         """Return factor * S, sharing all memory with this operator.
@@ -529,10 +562,56 @@ class SparseScatter(Scatter):
             gram = self._centred(self._centred_transpose(np.eye(n)))
             values, left = some_eigenpairs(gram, max(n - m, 0), n - 1)
             return _from_left_vectors(values, self._centred_transpose(left), m)
+        if m > _KRYLOV_SHARE * min(n, d):
+            if d <= n:
+                return _lanczos(self._product, d, m)
+            values, left = _lanczos(self._product_of_samples, n, m)
+            return _from_left_vectors(values, self._centred_transpose(left), m)
+        return self._krylov(lambda values: m)
+
+    def leading_eigenvectors_until(
+        self, enough: Callable[[Array], bool], most: int
+    ) -> tuple[Array, Array]:
+        """Return the largest eigenpairs, as many as it takes, from one Krylov space.
+
+        Parameters
+        ----------
+        enough : callable
+            Whether some of the largest eigenvalues, in descending order, are all that are wanted.
+        most : int
+            This many pairs are enough in any case; at most n_features.
+
+        Returns
+        -------
+        values : array of shape (m,)
+            In descending order; no fewer than are enough.
+        vectors : array of shape (n_features, m)
+            See `leading_eigenvectors`.
+        """
+        limit = int(_KRYLOV_SHARE * min(self._X.shape))
+        if limit <= _SMALL // 4:
+            return super().leading_eigenvectors_until(enough, most)
+
+        def n_wanted(values: Array) -> int:
+            scaled = np.maximum(values, 0.0) * self.factor
+            tried = range(1, min(values.size, most, limit) + 1)
+            first = next((m for m in tried if enough(scaled[:m])), values.size + 1)
+            return min(first, most, limit)
+
+        values, vectors = self._in_order(*self._krylov(n_wanted))
+        if values.size < most and not enough(values):
+            return super().leading_eigenvectors_until(enough, most)
+        return values, vectors
+
+    def _krylov(self, n_wanted: Callable[[Array], int]) -> tuple[Array, Array]:
+        n, d = self._X.shape
         if d <= n:
-            return _lanczos(self._product, d, m)
-        values, left = _lanczos(lambda v: self._centred(self._centred_transpose(v)), n, m)
-        return _from_left_vectors(values, self._centred_transpose(left), m)
+            return KrylovSpace(self._product, d).largest(n_wanted)
+        values, left = KrylovSpace(self._product_of_samples, n).largest(n_wanted)
+        return _from_left_vectors(values, self._centred_transpose(left), values.size)
+
+    def _product_of_samples(self, Y: Array) -> Array:
+        return self._centred(self._centred_transpose(Y))
 
 
 def _csr(data: Array, indices: Any, indptr: Any, d: int) -> Any:
