@@ -545,10 +545,13 @@ class SparseScatter(Scatter):
         return self._variation
 
     def _block(self, rows: Any, columns: Any) -> Array:
-        left, right = self._X[:, rows], self._X[:, columns]
-        if self._weight is not None:
-            left.data *= np.repeat(self._weight, np.diff(left.indptr))
-        block: Array = (left.T @ right).toarray()
+        block = np.zeros((self._mean[rows].size, self._mean[columns].size))
+        everything = block.shape[1] == self.shape[0] and isinstance(columns, slice)
+        for samples, X in self._row_blocks(_BATCH_BYTES // 8):
+            left = X[:, rows]
+            if self._weight is not None:
+                left.data *= np.repeat(self._weight[samples], np.diff(left.indptr))
+            block += (left.T @ (X if everything else X[:, columns])).toarray()
         block -= self.total_weight * np.multiply.outer(self._mean[rows], self._mean[columns])
         return block
 
