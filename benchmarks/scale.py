@@ -171,29 +171,36 @@ def sparse_factor_model(n, d, n_nonzero, *, kind="csr", index="int32", value="fl
 
 
 class CountedPasses:
-    """Counts how often the non-zeros are run over, by one vector or by many."""
+    """Counts how often the non-zeros are run over, by one vector or by many at a time."""
+
+    _COUNTED = ("_product", "_product_of_samples")
 
     def __init__(self):
-        from bsufs import scatter
+        from bsufs.scatter import SparseScatter
 
-        self.single = self.block = self.columns = 0
-        self._product = scatter.SparseScatter._product
-        self._scatter = scatter.SparseScatter
+        self.single = self.block = 0
+        self._kind = SparseScatter
+        self._plain = {name: getattr(SparseScatter, name) for name in self._COUNTED}
 
     def __enter__(self):
+        for name, plain in self._plain.items():
+            setattr(self._kind, name, self._counting(plain))
+        return self
+
+    def _counting(self, plain):
         def counted(operator, W):
-            if W.ndim == 1 or W.shape[1] == 1:
+            # There and back again.
+            if W.ndim == 1:
                 self.single += 2
             else:
                 self.block += 2
-                self.columns += 2 * W.shape[1]
-            return self._product(operator, W)
+            return plain(operator, W)
 
-        self._scatter._product = counted
-        return self
+        return counted
 
     def __exit__(self, *_):
-        self._scatter._product = self._product
+        for name, plain in self._plain.items():
+            setattr(self._kind, name, plain)
 
 
 def sparse_bsufs(
@@ -312,10 +319,10 @@ def plot(results, path):
         if not entries:
             continue
         n = [entry["size"]["n"] for entry in entries]
-        for axis, key in zip(axes, ("seconds", "peak_mb"), strict=True):
+        for axis, key in zip(axes, ("cpu_seconds", "peak_mb"), strict=True):
             values = [entry["result"][key] for entry in entries]
             axis.loglog(n, values, marker="o", label=measurement.title)
-    for axis, title in zip(axes, ("seconds", "peak of memory, MB"), strict=True):
+    for axis, title in zip(axes, ("processor seconds", "peak of memory, MB"), strict=True):
         axis.set(xlabel="rows of 500 features", title=title)
         axis.grid(alpha=0.3)
     axes[0].legend(fontsize="small")

@@ -47,6 +47,14 @@ def test_text_of_many_blocks_is_the_same_text(tmp_path):
     np.testing.assert_array_equal(np.concatenate([b.values for b in stream]), whole.values)
 
 
+def test_a_row_longer_than_a_block_is_said(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(some_text(5000) + f"{'long' * 100_000},1,2,3,4,5,6\n" + "s,1,2,3,4,5,6\n" * 9)
+    with pytest.raises(TableError, match=r"a row is longer than the 65\.5 KB .* Raise --memory"):
+        list(stream_table(path, batch_rows=10, ignore=["id"]))
+    assert sum(batch.n_rows for batch in stream_table(path, ignore=["id"])) == 5010
+
+
 def test_what_can_not_be_streamed_is_said(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(some_text(9))

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from bsufs._memory import size_in_words
 from bsufs.tables._errors import TableError
 from bsufs.tables._text import (
     GZIP,
@@ -108,6 +109,11 @@ class TextFile:
                     if batch.num_rows:
                         yield batch.rename_columns(list(names))
         except pa.ArrowInvalid as error:
+            if "straddling" in str(error):
+                raise TableError(
+                    f"{self.source}: a row is longer than the {size_in_words(block)} that are read "
+                    "at a time. Raise --memory (batch_rows in Python)."
+                ) from error
             raise TableError(
                 what_is_uneven(self.open(), self.layout, self.source, error)
             ) from error
