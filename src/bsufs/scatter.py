@@ -137,6 +137,36 @@ class Scatter(ABC):
         """
         return self._block(features, slice(None)) * self.factor
 
+    def among(self, features: Indices) -> Array:
+        """Return the part of S that belongs to some columns.
+
+        Parameters
+        ----------
+        features : array of int of shape (k,)
+            Which columns.
+
+        Returns
+        -------
+        array of shape (k, k)
+            S[features, features], with memory of its own.
+        """
+        return self._block(features, features) * self.factor
+
+    def rows_up_to_rotation(self, features: Indices) -> Array:
+        """Return vectors with the lengths and angles of some rows of S.
+
+        Parameters
+        ----------
+        features : array of int of shape (k,)
+            Which rows.
+
+        Returns
+        -------
+        array of shape (k, l)
+            A matrix A with A A' = S[features] S[features]'; here the rows themselves.
+        """
+        return self.rows(features)
+
     def trace(self) -> float:
         """Return the trace of S, the total sum of squared deviations.
 
@@ -539,10 +569,43 @@ class ScatterAccumulator:
         if self._S is not None or tall or self.n_rows >= self.n_features:
             self._fold_kept_rows()
 
+    def merge(self, other: ScatterAccumulator) -> None:
+        """Take in the rows of another accumulator, as if they had come here as further batches.
+
+        Parameters
+        ----------
+        other : ScatterAccumulator
+            Of as many columns in the same order; not changed, but its rows may be kept.
+        """
+        if not np.array_equal(self.order, other.order) or self.n_features != other.n_features:
+            raise ValueError(
+                "other must have the same columns in the same order to be merged, got "
+                f"{other.n_features} columns for {self.n_features}, or another order."
+            )
+        self._widen(other._low, other._high)
+        self.n_rows += other.n_rows
+        self._kept += other._kept
+        if other._S is not None:
+            shift = other.unit_exponent - self.unit_exponent
+            S, mean = other._S, other._mean
+            if shift:
+                S, mean = np.ldexp(S, 2 * shift), np.ldexp(mean, shift)
+            if self._S is None:
+                self._S = np.zeros_like(S)
+            self._S += S
+            self._shift_mean(self._S, mean, other.total_weight)
+        if self._S is not None or self.n_rows >= self.n_features:
+            self._fold_kept_rows()
+
     def _note_extremes(self, X: NDArray[Any]) -> None:
-        self._low = np.minimum(self._low, self._ordered(X.min(axis=0)))
-        self._high = np.maximum(self._high, self._ordered(X.max(axis=0)))
-        exponent = safe_unit_exponent(max(-float(self._low.min()), float(self._high.max())))
+        self._widen(self._ordered(X.min(axis=0)), self._ordered(X.max(axis=0)))
+
+    def _widen(self, low: NDArray[Any], high: NDArray[Any]) -> None:
+        """Note the smallest and largest entries of new rows; choose the unit anew."""
+        self._low = np.minimum(self._low, low)
+        self._high = np.maximum(self._high, high)
+        largest = max(-float(self._low.min()), float(self._high.max()))
+        exponent = safe_unit_exponent(largest) if np.isfinite(largest) else 0
         if exponent != self.unit_exponent:
             shift = self.unit_exponent - exponent
             self._mean = np.ldexp(self._mean, shift)
@@ -564,14 +627,20 @@ class ScatterAccumulator:
                 weight = None if sample_weight is None else sample_weight[rows]
                 batch, mean, weight_sum = _centred(self._in_units(X[rows]), weight)
                 S += batch.T @ batch
-                step = mean - self._mean
-                share = weight_sum / (self.total_weight + weight_sum)
-                if self.total_weight:
-                    S += np.multiply.outer(step * (self.total_weight * share), step)
-                self._mean = self._mean + step * share
-                self.total_weight += weight_sum
+                self._shift_mean(S, mean, weight_sum)
         self._S = S
         self._kept = []
+
+    def _shift_mean(self, S: Array, mean: Array, weight: float) -> None:
+        """Bring in rows of which S has the deviations from their own mean."""
+        if not weight:
+            return
+        step = mean - self._mean
+        share = weight / (self.total_weight + weight)
+        if self.total_weight:
+            S += np.multiply.outer(step * (self.total_weight * share), step)
+        self._mean = self._mean + step * share
+        self.total_weight += weight
 
     def scatter(self) -> Scatter:
         """Return the operator of all rows so far.

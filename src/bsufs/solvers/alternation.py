@@ -410,14 +410,15 @@ def proximal_alternation(
         The iterates, histories and the reason for stopping.
     """
     now = row_blocks(problem.scatter, W, PolarStep() if w_step is None else w_step)
-    rules, by_row = _AlternationRules.of(problem)
-    objectives = [float(now.start(rules, first_centre, U, V).totals[0])]
+    rules, row_weights = _AlternationRules.of(problem)
+    start = now.start(rules, (first_centre, U, V), () if row_weights is None else (row_weights,))
+    objectives = [float(start.totals[0])]
     gaps: list[Array] = []
     survival = Survival(W.shape[0])
     reason = "max_iter"
 
     for iteration in range(1, max_iter + 1):
-        report = now.advance(rules, *by_row)
+        report = now.advance(rules)
         objectives.append(float(report.totals[0]))
         gaps.append(np.sqrt(report.totals[1:]))
         centre_norms, norms = report.by_row
@@ -460,9 +461,11 @@ class _AlternationCopies:
     U: Array
     V: Array
     centre: Array
+    row_weights: Array | None
 
     def restricted(self, rows: Mask) -> _AlternationCopies:
-        return _AlternationCopies(self.U[rows], self.V[rows], self.centre[rows])
+        weights = None if self.row_weights is None else self.row_weights[rows]
+        return _AlternationCopies(self.U[rows], self.V[rows], self.centre[rows], weights)
 
 
 @dataclass(frozen=True)
@@ -472,43 +475,45 @@ class _AlternationRules:
     terms: Terms
 
     @classmethod
-    def of(cls, problem: Problem) -> tuple[_AlternationRules, tuple[Array, ...]]:
+    def of(cls, problem: Problem) -> tuple[_AlternationRules, Array | None]:
         """Return the rules, and the weights that differ from row to row, if there are any."""
         row = problem.row
-        if row is None or not isinstance(row.penalty, RowPenalty):
-            return cls(problem.terms), ()
-        weights = row.penalty.row_weights
-        if weights is None:
-            return cls(problem.terms), ()
-        alike = replace(row, penalty=replace(row.penalty, row_weights=None))
-        return cls(replace(problem.terms, row=alike)), (weights,)
+        weights = getattr(row.penalty, "row_weights", None) if row is not None else None
+        if row is None or weights is None:
+            return cls(problem.terms), None
+        alike = replace(row, penalty=RowPenalty(row.penalty.weight, row.penalty.exponent))
+        return cls(replace(problem.terms, row=alike)), weights
 
-    def _terms_of(self, row_weights: tuple[Array, ...]) -> Terms:
-        if not row_weights or self.terms.row is None:
+    def _terms_of(self, row_weights: Array | None) -> Terms:
+        row = self.terms.row
+        if row is None or row_weights is None:
             return self.terms
-        penalty = replace(self.terms.row.penalty, row_weights=row_weights[0])
-        return replace(self.terms, row=replace(self.terms.row, penalty=penalty))
+        penalty = RowPenalty(row.penalty.weight, row.penalty.exponent, row_weights)
+        return replace(self.terms, row=replace(row, penalty=penalty))
 
     def begin(
-        self, W: Array, SW: Array, centre: Array | None, U: Array | None, V: Array | None
+        self, W: Array, SW: Array, frames: tuple[Array | None, ...], by_row: tuple[Any, ...]
     ) -> tuple[_AlternationCopies, Report]:
+        centre, U, V = frames
         copies = _AlternationCopies(
             np.zeros_like(W) if U is None else U,
             np.zeros_like(W) if V is None else V,
             W if centre is None else centre,
+            by_row[0] if by_row else None,
         )
-        objective = self.terms.objective(W, SW, copies.U, copies.V)
+        terms = self._terms_of(copies.row_weights)
+        objective = terms.objective(W, SW, copies.U, copies.V)
         return copies, Report(np.array([objective]), ())
 
     def before(
-        self, W: Array, copies: _AlternationCopies, *row_weights: Array
+        self, W: Array, copies: _AlternationCopies, alive: Mask
     ) -> tuple[_AlternationCopies, Array]:
         return copies, self.terms.linear_term(copies.centre, copies.U, copies.V)
 
     def after(
-        self, W: Array, SW: Array, copies: _AlternationCopies, *row_weights: Array
+        self, W: Array, SW: Array, copies: _AlternationCopies
     ) -> tuple[_AlternationCopies, Report]:
-        terms = self._terms_of(row_weights)
+        terms = self._terms_of(copies.row_weights)
         U = V = Z = W
         if terms.element is not None:
             centre = terms.element.centre(W, copies.U)
@@ -518,4 +523,5 @@ class _AlternationRules:
             V = terms.row.penalty.prox(Z, terms.row.step)
         gaps = [float(np.vdot(gap, gap)) for gap in (W - U, W - V)]
         totals = np.array([terms.objective(W, SW, U, V), *gaps])
-        return _AlternationCopies(U, V, W), Report(totals, (row_norms(Z), row_norms(V)))
+        now = _AlternationCopies(U, V, W, copies.row_weights)
+        return now, Report(totals, (row_norms(Z), row_norms(V)))

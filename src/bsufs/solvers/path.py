@@ -11,6 +11,7 @@ costs about ten products with S.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -65,44 +66,65 @@ class _PathCopies:
 
     U: Array
     V: Array
+    forced: Mask
     next_U: Array
     next_centre: Array
+    next_norms: Array
 
     def restricted(self, rows: Mask) -> _PathCopies:
-        return _PathCopies(self.U[rows], self.V[rows], self.next_U[rows], self.next_centre[rows])
+        return _PathCopies(
+            self.U[rows],
+            self.V[rows],
+            self.forced[rows],
+            self.next_U[rows],
+            self.next_centre[rows],
+            self.next_norms[rows],
+        )
 
 
 @dataclass(frozen=True)
 class _PathRules:
-    """One step of the path: V from the factor of each row, the W-step, a look at the next step."""
+    """One step of the path: the threshold, the W-step, and a look at the next threshold.
 
-    terms: Terms
-    beta_row: float
+    The penalty of the row term is that of the step, with its weight; at the start there is none.
+    """
 
-    def begin(self, W: Array, SW: Array) -> tuple[_PathCopies, Report]:
-        return self._look_ahead(W, W, W, -float(np.vdot(W, SW)), SW)
+    row: Coupling
+    element: Coupling | None
 
-    def before(self, W: Array, copies: _PathCopies, factor: Array) -> tuple[_PathCopies, Array]:
-        V = copies.next_centre * factor[:, None]
-        now = replace(copies, U=copies.next_U, V=V)
+    @property
+    def terms(self) -> Terms:
+        return Terms(self.row, self.element, self.row.tau)
+
+    def begin(
+        self, W: Array, SW: Array, frames: tuple[Array | None, ...], by_row: tuple[Any, ...]
+    ) -> tuple[_PathCopies, Report]:
+        (forced,) = by_row
+        return self._look_ahead(W, SW, W, W, forced, -float(np.vdot(W, SW)))
+
+    def before(self, W: Array, copies: _PathCopies, alive: Mask) -> tuple[_PathCopies, Array]:
+        strength = self.row.penalty.weight * self.row.step
+        factor = _survivors_factor(
+            copies.next_norms, alive, copies.forced, strength, self.row.penalty.exponent
+        )
+        now = replace(copies, U=copies.next_U, V=copies.next_centre * factor[:, None])
         return now, self.terms.linear_term(W, now.U, now.V)
 
-    def after(
-        self, W: Array, SW: Array, copies: _PathCopies, factor: Array
-    ) -> tuple[_PathCopies, Report]:
+    def after(self, W: Array, SW: Array, copies: _PathCopies) -> tuple[_PathCopies, Report]:
         objective = self.terms.objective(W, SW, copies.U, copies.V)
-        return self._look_ahead(W, copies.U, copies.V, objective, SW)
+        return self._look_ahead(W, SW, copies.U, copies.V, copies.forced, objective)
 
     def _look_ahead(
-        self, W: Array, U: Array, V: Array, objective: float, SW: Array
+        self, W: Array, SW: Array, U: Array, V: Array, forced: Mask, objective: float
     ) -> tuple[_PathCopies, Report]:
-        element, tau = self.terms.element, self.terms.tau
         next_U = W
-        if element is not None:
-            next_U = element.penalty.prox(element.centre(W, U), element.step)
-        centre = (self.beta_row * W + tau * V) * (1.0 / (self.beta_row + tau))
+        if self.element is not None:
+            centre = self.element.centre(W, U)
+            next_U = self.element.penalty.prox(centre, self.element.step)
+        next_centre = self.row.centre(W, V)
+        norms = row_norms(next_centre)
         totals = np.array([objective, float(np.vdot(W, SW))])
-        return _PathCopies(U, V, next_U, centre), Report(totals, (row_norms(centre),))
+        return _PathCopies(U, V, forced, next_U, next_centre, norms), Report(totals, (norms,))
 
 
 def sparsity_path(
@@ -159,11 +181,11 @@ def sparsity_path(
     forced = np.zeros(d, dtype=bool) if forced is None else forced
     competing = ~forced if barred is None else ~forced & ~barred
     n_forced, n_alive = int(np.count_nonzero(forced)), int(np.count_nonzero(competing))
-    step = 1.0 / (beta_row + tau)
+    no_penalty = Coupling(RowPenalty(0.0, p), beta_row, tau)
     total = scatter.trace()
 
     now = row_blocks(scatter, W, PolarStep() if w_step is None else w_step)
-    report = now.start(_PathRules(Terms(None, element, tau), beta_row))
+    report = now.start(_PathRules(no_penalty, element), by_row=(forced,))
     kept = now.snapshot()
     survival = Survival(d)
     lambdas: list[float] = []
@@ -179,17 +201,14 @@ def sparsity_path(
         n_alive = max(n_alive - max(1, round(death_rate * n_alive)), m - n_forced)
         n_living = n_alive + n_forced
         (norms,) = report.by_row
-        forced_now = forced[now.rows]
         alive, largest_dying = _survivors(norms, competing[now.rows] & now.alive, n_alive)
-        alive |= forced_now
-        strength = float(strength_for_threshold(largest_dying, p))
-        factor = _survivors_factor(norms, alive, forced_now, strength, p)
+        alive |= forced[now.rows]
         survival.record(norms, alive, now.rows)
 
-        row = Coupling(RowPenalty(strength / step, p), beta_row, tau)
-        rules = _PathRules(Terms(row, element, tau), beta_row)
-        report = now.advance(rules, factor, alive=alive)
-        lambdas.append(strength / step)
+        weight = float(strength_for_threshold(largest_dying, p)) / no_penalty.step
+        row = replace(no_penalty, penalty=RowPenalty(weight, p))
+        report = now.advance(_PathRules(row, element), alive)
+        lambdas.append(weight)
         living.append(n_living)
         objectives.append(float(report.totals[0]))
         carried.append(float(report.totals[1]) / total)
@@ -227,8 +246,8 @@ def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
     The frame over the last rows is nearly square, and the norms of its rows nearly equal: they have
     no more to say. Forced rows come first.
     """
-    across = scatter.rows(rows)
-    among = across[:, rows]
+    across = scatter.rows_up_to_rotation(rows)
+    among = scatter.among(rows)
     floor = 1e-10 * among.diagonal()
     order = []
     waiting = np.ones(rows.size, dtype=bool)

@@ -53,15 +53,17 @@ class Report:
 class Rules(Protocol):
     """What an algorithm does with some rows; a small object of pure functions."""
 
-    def begin(self, W: Array, SW: Array, *frames: Array | None) -> tuple[Any, Report]:
+    def begin(
+        self, W: Array, SW: Array, frames: tuple[Array | None, ...], by_row: tuple[Any, ...]
+    ) -> tuple[Any, Report]:
         """Return the copies at the start, and the first report."""
         ...
 
-    def before(self, W: Array, copies: Any, *by_row: Array) -> tuple[Any, Array]:
+    def before(self, W: Array, copies: Any, alive: Mask) -> tuple[Any, Array]:
         """Return the copies and the linear term of the W-step."""
         ...
 
-    def after(self, W: Array, SW: Array, copies: Any, *by_row: Array) -> tuple[Any, Report]:
+    def after(self, W: Array, SW: Array, copies: Any) -> tuple[Any, Report]:
         """Return the copies after the W-step, and the report."""
         ...
 
@@ -85,11 +87,13 @@ class RowBlocks(Protocol):
     rows: Indices
     alive: Mask
 
-    def start(self, rules: Rules, *frames: Any) -> Report:
-        """Set the copies up from W and further frames."""
+    def start(
+        self, rules: Rules, frames: tuple[Any, ...] = (), by_row: tuple[Any, ...] = ()
+    ) -> Report:
+        """Set the copies up from W, further frames, and vectors with one entry per row."""
         ...
 
-    def advance(self, rules: Rules, *by_row: Array, alive: Mask | None = None) -> Report:
+    def advance(self, rules: Rules, alive: Mask | None = None) -> Report:
         """Do an iteration, after which only some of the rows live; all that did by default."""
         ...
 
@@ -139,14 +143,18 @@ class OneBlock:
         product[~self.alive] = 0.0
         return product
 
-    def start(self, rules: Rules, *frames: Array | None) -> Report:
-        """Set the copies up from W and further frames.
+    def start(
+        self, rules: Rules, frames: tuple[Any, ...] = (), by_row: tuple[Any, ...] = ()
+    ) -> Report:
+        """Set the copies up from W, further frames, and vectors with one entry per row.
 
         Parameters
         ----------
         rules : Rules
             What the algorithm does.
-        *frames : arrays of shape (d, m)
+        frames : tuple of arrays of shape (d, m)
+            Handed on to the rules.
+        by_row : tuple of arrays of shape (d,)
             Handed on to the rules.
 
         Returns
@@ -154,18 +162,16 @@ class OneBlock:
         Report
             What the rows tell at the start.
         """
-        self._copies, report = rules.begin(self.W, self.SW, *frames)
+        self._copies, report = rules.begin(self.W, self.SW, frames, by_row)
         return report
 
-    def advance(self, rules: Rules, *by_row: Array, alive: Mask | None = None) -> Report:
+    def advance(self, rules: Rules, alive: Mask | None = None) -> Report:
         """Do an iteration, after which only some of the rows live.
 
         Parameters
         ----------
         rules : Rules
             What the algorithm does.
-        *by_row : arrays of shape (n_rows,)
-            Handed on to the rules.
         alive : array of bool of shape (n_rows,), optional
             The rows that live on; all that lived so far by default.
 
@@ -175,15 +181,15 @@ class OneBlock:
             What the rows tell afterwards, those taken out excepted.
         """
         if alive is not None:
-            by_row = self._bury(alive, by_row)
-        self._copies, L = rules.before(self.W, self._copies, *by_row)
+            self._bury(alive)
+        self._copies, L = rules.before(self.W, self._copies, self.alive)
         if alive is not None:
             L[~self.alive] = 0.0
         self.W, self.SW = self.w_step(self, self.W, self.SW, L)
-        self._copies, report = rules.after(self.W, self.SW, self._copies, *by_row)
+        self._copies, report = rules.after(self.W, self.SW, self._copies)
         return report
 
-    def _bury(self, alive: Mask, by_row: tuple[Array, ...]) -> tuple[Array, ...]:
+    def _bury(self, alive: Mask) -> None:
         """Let all but some rows die; take the dead ones out when they are many."""
         self.alive = alive
         if worth_packing(alive, self.scatter):
@@ -191,7 +197,6 @@ class OneBlock:
             self.rows = self.rows[alive]
             self.W, self.SW = self.W[alive], self.SW[alive]
             self._copies = self._copies.restricted(alive)
-            by_row = tuple(vector[alive] for vector in by_row)
             self.alive = np.ones(self.rows.size, dtype=bool)
         else:
             self.SW[~alive] = 0.0
@@ -199,7 +204,6 @@ class OneBlock:
             # W must be a frame over the living rows again.
             self.W = polar_factor(np.where(self.alive[:, None], self.W, 0.0))
             self.SW = self @ self.W
-        return by_row
 
     def snapshot(self) -> Snapshot:
         """Return the iterates as they are now.
