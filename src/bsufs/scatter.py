@@ -37,7 +37,7 @@ _SMALL = 128
 # Squares of entries within this range neither overflow nor vanish, whatever is summed.
 _SAFE_EXPONENT = 300
 # Ridge, relative to the mean diagonal entry, that makes regression on collinear columns well posed.
-_RIDGE = 1e-12
+RIDGE = 1e-12
 # Regression on more columns than this costs more than a selection; nobody reads it off a plot.
 _LARGEST_REGRESSION = 4096
 
@@ -70,6 +70,8 @@ class Scatter(ABC):
     unit_exponent: int = 0
     # Share of the columns that must go before `restricted` is worth its memory.
     costly_to_restrict: float = 0.0
+    # Whether the rows of frames are in many places, and W-steps have to do with sums over them.
+    in_blocks: bool = False
 
     @abstractmethod
     def _product(self, W: Array) -> Array:
@@ -199,6 +201,21 @@ class Scatter(ABC):
         values = np.maximum(values[descending], 0.0) * self.factor
         return values, with_positive_peaks(vectors[:, descending])
 
+    def frame(self, W: Array) -> Any:
+        """Return a matrix in the form in which this operator gives its eigenvectors.
+
+        Parameters
+        ----------
+        W : array of shape (n_features, m)
+            The matrix.
+
+        Returns
+        -------
+        array of shape (n_features, m)
+            Here the array itself.
+        """
+        return W
+
     def scaled(self, factor: float) -> Self:
         """Return factor * S, sharing all memory with this operator.
 
@@ -268,7 +285,7 @@ class Scatter(ABC):
     def _explained_gains(self, features: Indices) -> Array:
         """Return what each column adds to what those before it explain, block by block."""
         among = self._block(features, features)
-        lower = _ridged_cholesky(among)
+        lower = ridged_cholesky(among)
         gains = np.zeros(features.size)
         for block in _batches(self.shape[0], features.size):
             whitened = linalg.solve_triangular(
@@ -374,7 +391,7 @@ class FactoredScatter(Scatter):
         basis, singular, _ = linalg.svd(
             self.Xc[:, features], full_matrices=False, check_finite=False
         )
-        basis = basis[:, singular > math.sqrt(_RIDGE) * singular[0]]
+        basis = basis[:, singular > math.sqrt(RIDGE) * singular[0]]
         explained = 0.0
         for block in _batches(self.shape[0], self.Xc.shape[0]):
             shadow = basis.T @ self.Xc[:, block]
@@ -465,9 +482,20 @@ class SparseScatter(Scatter):
         return _from_left_vectors(values, self._centred_transpose(left), m)
 
 
-def _ridged_cholesky(A: Array) -> Array:
-    """Return the lower Cholesky factor of a semidefinite matrix, with the ridge that it needs."""
-    ridge = _RIDGE * A.trace()
+def ridged_cholesky(A: Array) -> Array:
+    """Return the lower Cholesky factor of a semidefinite matrix, with the ridge that it needs.
+
+    Parameters
+    ----------
+    A : array of shape (k, k)
+        Symmetric, positive semidefinite up to rounding.
+
+    Returns
+    -------
+    array of shape (k, k)
+        The factor.
+    """
+    ridge = RIDGE * A.trace()
     while True:
         ridged = A.copy()
         ridged[np.diag_indices_from(A)] += ridge
@@ -497,7 +525,7 @@ def _from_left_vectors(values: Array, images: Array, m: int) -> tuple[Array, Arr
 def _completed(values: Array, vectors: Array, m: int) -> tuple[Array, Array]:
     """Normalise vectors given in descending order; fill up to m in the null space."""
     values = values[:m]
-    sound = values > np.finfo(np.float64).eps * values.max(initial=0.0) * max(vectors.shape)
+    sound = sound_values(values, max(vectors.shape))
     basis = vectors[:, :m][:, sound]
     missing = m - basis.shape[1]
     if missing:
@@ -507,6 +535,25 @@ def _completed(values: Array, vectors: Array, m: int) -> tuple[Array, Array]:
     # Householder QR leaves an orthonormal set as it is, up to sign.
     frame, _ = linalg.qr(basis, mode="economic", check_finite=False)
     return np.concatenate([values[sound], np.zeros(missing)]), frame
+
+
+def sound_values(values: Array, size: int) -> Mask:
+    """Return which eigenvalues are more than rounding of the largest.
+
+    Parameters
+    ----------
+    values : array of shape (m,)
+        Eigenvalues.
+    size : int
+        Size of the matrix.
+
+    Returns
+    -------
+    array of bool of shape (m,)
+        True for those that are.
+    """
+    sound: Mask = values > np.finfo(np.float64).eps * values.max(initial=0.0) * size
+    return sound
 
 
 def _batches(total: int, width: int) -> Iterator[slice]:
@@ -575,12 +622,11 @@ class ScatterAccumulator:
         Parameters
         ----------
         other : ScatterAccumulator
-            Of as many columns in the same order; not changed, but its rows may be kept.
+            Of the same columns in the same order; not changed, but its rows may be kept.
         """
-        if not np.array_equal(self.order, other.order) or self.n_features != other.n_features:
+        if self.n_features != other.n_features:
             raise ValueError(
-                "other must have the same columns in the same order to be merged, got "
-                f"{other.n_features} columns for {self.n_features}, or another order."
+                f"other must have {self.n_features} columns to be merged, got {other.n_features}."
             )
         self._widen(other._low, other._high)
         self.n_rows += other.n_rows
@@ -625,7 +671,7 @@ class ScatterAccumulator:
         for X, sample_weight in self._kept:
             for rows in _batches(X.shape[0], self.n_features):
                 weight = None if sample_weight is None else sample_weight[rows]
-                batch, mean, weight_sum = _centred(self._in_units(X[rows]), weight)
+                batch, mean, weight_sum = centred_rows(self._in_units(X[rows]), weight)
                 S += batch.T @ batch
                 self._shift_mean(S, mean, weight_sum)
         self._S = S
@@ -672,15 +718,34 @@ class ScatterAccumulator:
                 Xc[row:end] = self._in_units(X[rows])
                 weights[row:end] = 1.0 if weight is None else weight[rows]
                 row = end
-        _, _, total = _centred(Xc, None if (weights == 1.0).all() else weights, out=Xc)
+        _, _, total = centred_rows(Xc, None if (weights == 1.0).all() else weights, out=Xc)
         Xc[:, constant] = 0.0
         return FactoredScatter(Xc, total)
 
 
-def _centred(
+def centred_rows(
     X: Array, weight: Array | None, out: Array | None = None
 ) -> tuple[Array, Array, float]:
-    """Return the centred rows scaled by the roots of their weights, the means, the weight sum."""
+    """Return the centred rows scaled by the roots of their weights, the means, the weight sum.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows.
+    weight : array of shape (n,), optional
+        Positive weights.
+    out : array of shape (n, d), optional
+        Where to put the centred rows.
+
+    Returns
+    -------
+    centred : array of shape (n, d)
+        The rows less the mean, by the roots of the weights.
+    mean : array of shape (d,)
+        The weighted mean.
+    total : float
+        Sum of the weights.
+    """
     total = float(X.shape[0]) if weight is None else float(weight.sum())
     mean = X.mean(axis=0) if weight is None else weight @ X / total
     centred = np.subtract(X, mean, out=out)

@@ -461,7 +461,7 @@ class _AlternationCopies:
     U: Array
     V: Array
     centre: Array
-    row_weights: Array | None
+    row_weights: Any
 
     def restricted(self, rows: Mask) -> _AlternationCopies:
         weights = None if self.row_weights is None else self.row_weights[rows]
@@ -484,7 +484,7 @@ class _AlternationRules:
         alike = replace(row, penalty=RowPenalty(row.penalty.weight, row.penalty.exponent))
         return cls(replace(problem.terms, row=alike)), weights
 
-    def _terms_of(self, row_weights: Array | None) -> Terms:
+    def _terms_of(self, row_weights: Any) -> Terms:
         row = self.terms.row
         if row is None or row_weights is None:
             return self.terms

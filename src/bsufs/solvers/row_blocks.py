@@ -26,8 +26,15 @@ _PACK_SHARE = 0.2
 class Copies(Protocol):
     """What an algorithm keeps for each row of W beside W itself."""
 
-    U: Array
-    V: Array
+    @property
+    def U(self) -> Array:
+        """The element-sparse copy."""
+        ...
+
+    @property
+    def V(self) -> Array:
+        """The row-sparse copy."""
+        ...
 
     def restricted(self, rows: Mask) -> Self:
         """Return the same for some of the rows."""
@@ -71,7 +78,10 @@ class Rules(Protocol):
 class Snapshot(Protocol):
     """The iterates as they were after some iteration."""
 
-    rows: Indices
+    @property
+    def rows(self) -> Indices:
+        """The rows that have not been taken out."""
+        ...
 
     def iterates(self) -> tuple[Array, Array, Array]:
         """Return W, U and V, with the rows named by `rows`."""
