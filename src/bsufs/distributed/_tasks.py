@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+from uuid import uuid4
 
 # Dask has type hints for some of its functions only.
 _dask: Any = import_module("dask")
@@ -26,7 +28,29 @@ _LOST = frozenset(
 )
 
 
-def task(function: Any, *arguments: Any) -> Any:
+@dataclass(frozen=True, eq=False)
+class Lazy:
+    """A task that has not been run, or one whose result is kept where it was computed.
+
+    Dask's own `delayed` copies the graph so far with every call; with many blocks that would cost
+    more than the tasks. Here a call costs nothing but itself, and the graph is collected once.
+
+    Parameters
+    ----------
+    key : str
+        Name of the result.
+    content : object
+        A tuple of the function and its arguments; or, of a task that has run, what Dask keeps.
+    has_run : bool
+        Which of the two.
+    """
+
+    key: str
+    content: Any
+    has_run: bool
+
+
+def task(function: Any, *arguments: Any) -> Lazy:
     """Return a lazy call of a pure function.
 
     Parameters
@@ -34,14 +58,75 @@ def task(function: Any, *arguments: Any) -> Any:
     function : callable
         What to call.
     *arguments : object
-        Lazy or plain arguments.
+        Plain arguments, lazy ones, Dask's delayed objects, and lists of these.
 
     Returns
     -------
-    dask.delayed.Delayed
+    Lazy
         The call.
     """
-    return _dask.delayed(function, pure=False, traverse=False)(*arguments)
+    name = getattr(function, "__name__", "task").strip("_")
+    return Lazy(f"bsufs-{name}-{uuid4().hex}", (function, *arguments), False)
+
+
+class _Bundle:
+    """Some lazy objects as one collection, as Dask's protocol wants it."""
+
+    # Every task has its place in the plan: there is nothing to fuse or to leave out.
+    __dask_optimize__ = None
+
+    def __init__(self, graph: dict[str, Any], keys: list[str]) -> None:
+        self.graph = graph
+        self.keys = keys
+
+    @classmethod
+    def of(cls, lazy: Sequence[Any]) -> _Bundle:
+        """Collect the graph that leads to some lazy objects."""
+        graph: dict[str, Any] = {}
+        waiting = list(lazy)
+
+        def reference(argument: Any) -> Any:
+            if isinstance(argument, list):
+                return [reference(one) for one in argument]
+            if isinstance(argument, Lazy) or _dask.is_dask_collection(argument):
+                waiting.append(argument)
+                return argument.key
+            return argument
+
+        while waiting:
+            now = waiting.pop()
+            if now.key in graph:
+                continue
+            if not isinstance(now, Lazy):
+                graph.update(now.__dask_graph__())
+            elif now.has_run:
+                graph[now.key] = now.content
+            else:
+                function, *arguments = now.content
+                graph[now.key] = (function, *(reference(argument) for argument in arguments))
+        return cls(graph, [one.key for one in lazy])
+
+    def __dask_graph__(self) -> dict[str, Any]:
+        return self.graph
+
+    def __dask_keys__(self) -> list[str]:
+        return self.keys
+
+    def __dask_tokenize__(self) -> tuple[str, ...]:
+        return tuple(self.keys)
+
+    @staticmethod
+    def __dask_scheduler__(graph: Any, keys: Any, **options: Any) -> Any:
+        return import_module("dask.threaded").get(graph, keys, **options)
+
+    def __dask_postcompute__(self) -> tuple[Any, tuple[()]]:
+        return list, ()
+
+    def __dask_postpersist__(self) -> tuple[Any, tuple[()]]:
+        return self._rebuilt, ()
+
+    def _rebuilt(self, graph: Any, rename: Any = None) -> list[Lazy]:
+        return [Lazy(key, graph[key], True) for key in self.keys]
 
 
 def merged(parts: Sequence[Any], merge: Any) -> Any:
@@ -49,14 +134,14 @@ def merged(parts: Sequence[Any], merge: Any) -> Any:
 
     Parameters
     ----------
-    parts : sequence of dask.delayed.Delayed
+    parts : sequence of Lazy
         What to merge, at least one; neighbours are merged first.
     merge : callable
         Takes a list of up to eight parts and returns one.
 
     Returns
     -------
-    dask.delayed.Delayed
+    Lazy
         All of them.
     """
     parts = list(parts)
@@ -73,12 +158,12 @@ def tree_sum(parts: Sequence[Any]) -> Any:
 
     Parameters
     ----------
-    parts : sequence of dask.delayed.Delayed
+    parts : sequence of Lazy
         Arrays of one shape, at least one.
 
     Returns
     -------
-    dask.delayed.Delayed
+    Lazy
         Their sum, in an order of addition that depends on their number alone.
     """
     return merged(parts, _added)
@@ -91,40 +176,41 @@ def _added(arrays: list[Any]) -> Any:
     return total
 
 
-def persist(*lazy: Any) -> tuple[Any, ...]:
+def persist(*lists: Sequence[Any]) -> tuple[list[Any], ...]:
     """Have lazy objects computed where they are, and return them with no past.
 
     Parameters
     ----------
-    *lazy : dask.delayed.Delayed, or lists of them
-        What to compute in one graph.
+    *lists : lists of Lazy
+        What to compute, all in one graph.
 
     Returns
     -------
-    tuple
-        The same, each now a graph of one task whose result is (or will be) with a worker.
+    tuple of lists
+        The same, each now a single result that is, or will be, with a worker.
     """
     with _readable_errors():
-        results: tuple[Any, ...] = _dask.persist(*lazy)
-    return results
+        (kept,) = _dask.persist(_Bundle.of([one for given in lists for one in given]))
+    results = iter(kept)
+    return tuple([next(results) for _ in given] for given in lists)
 
 
-def compute(*lazy: Any) -> tuple[Any, ...]:
+def compute(*lazy: Any) -> list[Any]:
     """Compute lazy objects and bring the results here.
 
     Parameters
     ----------
-    *lazy : dask.delayed.Delayed, or lists of them
-        What to compute in one graph.
+    *lazy : Lazy
+        What to compute, all in one graph.
 
     Returns
     -------
-    tuple
+    list
         The results.
     """
     with _readable_errors():
-        results: tuple[Any, ...] = _dask.compute(*lazy)
-    return results
+        (results,) = _dask.compute(_Bundle.of(lazy))
+    return list(results)
 
 
 @contextmanager

@@ -47,7 +47,7 @@ class Block:
 
     Parameters
     ----------
-    X : dask.delayed.Delayed
+    X : Lazy
         Array of shape (n, k).
     rows : array of int of shape (k,)
         Which rows of S the columns are.
@@ -100,7 +100,7 @@ class BlockScatter(Scatter):
 
         Returns
         -------
-        list of dask.delayed.Delayed
+        list of Lazy
             One per block.
         """
         return [
@@ -150,7 +150,7 @@ class BlockScatter(Scatter):
 
         Parameters
         ----------
-        lazy : sequence of dask.delayed.Delayed
+        lazy : sequence of Lazy
             One per block.
 
         Returns
@@ -158,7 +158,7 @@ class BlockScatter(Scatter):
         array of shape (d, ...)
             The whole.
         """
-        return self.joined(compute(list(lazy))[0])
+        return self.joined(compute(*lazy))
 
     def columns(self, features: Indices) -> Array:
         """Bring some columns of the centred data here.
@@ -183,7 +183,7 @@ class BlockScatter(Scatter):
                 wanted.append(task(_some_columns, block.X, inside))
                 targets.append(target[inside])
         gathered = np.empty((self.n_rows, features.size))
-        for target, piece in zip(targets, compute(wanted)[0], strict=True):
+        for target, piece in zip(targets, compute(*wanted), strict=True):
             gathered[:, target] = piece
         return gathered
 
@@ -375,7 +375,7 @@ class BlockFrame:
     ----------
     scatter : BlockScatter
         Whose blocks these are.
-    pieces : sequence of dask.delayed.Delayed
+    pieces : sequence of Lazy
         The rows of each block.
     n_columns : int
         Number of columns m.
@@ -429,7 +429,7 @@ class BlockFrame:
             One or minus one. Of entries of the same modulus the first counts.
         """
         pieces = zip(self.pieces, self._scatter.blocks, strict=True)
-        (peaks,) = compute([task(_peaks, piece, block.rows) for piece, block in pieces])
+        peaks = compute(*(task(_peaks, piece, block.rows) for piece, block in pieces))
         values, rows = (np.array(part) for part in zip(*peaks, strict=True))
         first = [np.lexsort((rows[:, j], -np.abs(values[:, j])))[0] for j in range(self.shape[1])]
         return np.where(values[first, np.arange(self.shape[1])] < 0, -1.0, 1.0)
@@ -684,7 +684,7 @@ def scatter_of_columns(
 
     Parameters
     ----------
-    prepared : sequence of dask.delayed.Delayed
+    prepared : sequence of Lazy
         The `PreparedColumns` of each block, persisted.
     rows : sequence of arrays of int
         Which rows of S the columns of each block are to be.
@@ -704,7 +704,7 @@ def scatter_of_columns(
     lazy = [task(PreparedColumns.in_units, block, exponent) for block in prepared]
     lazy, squares = persist(lazy, [task(_column_squares, X) for X in lazy])
     diagonal = np.empty(sum(numbers.size for numbers in rows))
-    for numbers, piece in zip(rows, compute(squares)[0], strict=True):
+    for numbers, piece in zip(rows, compute(*squares), strict=True):
         diagonal[numbers] = piece
     total = float(n_rows)
     if sample_weight is not None:

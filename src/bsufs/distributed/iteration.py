@@ -83,7 +83,7 @@ class _BlockSnapshot:
 
     def iterates(self) -> tuple[Array, Array, Array]:
         """Return W, U and V, brought here."""
-        (pieces,) = compute([task(_iterates_of, state) for state in self.states])
+        pieces = compute(*(task(_iterates_of, state) for state in self.states))
         W, U, V = (self.scatter.joined(part) for part in zip(*pieces, strict=True))
         return W, U, V
 
@@ -146,7 +146,7 @@ class DaskRows:
         states = scatter.each(
             _begin, pieces, Y, scatter.factor, task(_same, rules), own_frames, own_vectors
         )
-        return self._settle(states, True)[0]
+        return self._settle(states, task(_same, True))[0]
 
     def advance(self, rules: Rules, alive: Mask | None = None) -> Report:
         """Do an iteration, after which only some of the rows live.
@@ -220,8 +220,8 @@ class DaskRows:
     def _settle(self, states: list[Any], sound: Any) -> tuple[Report, bool]:
         """Have the iteration computed; keep the states where they are, bring the reports here."""
         lazy = [task(_report_of, state) for state in states]
-        self._states, lazy, sound = persist(states, lazy, sound)
-        reports, well = compute(lazy, sound)
+        self._states, lazy, (sound,) = persist(states, lazy, [sound])
+        *reports, well = compute(*lazy, sound)
         totals = np.sum([report.totals for report in reports], axis=0)
         vectors = zip(*(report.by_row for report in reports), strict=True)
         return Report(totals, tuple(self.scatter.joined(pieces) for pieces in vectors)), bool(well)

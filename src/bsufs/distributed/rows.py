@@ -13,7 +13,7 @@ def merged_here(parts: Sequence[Any]) -> Any:
 
     Parameters
     ----------
-    parts : sequence of dask.delayed.Delayed
+    parts : sequence of Lazy
         Objects with a method `merge` that takes in another one.
 
     Returns

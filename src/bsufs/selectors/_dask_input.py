@@ -163,7 +163,7 @@ def _by_columns(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indice
     weight = None
     if sample_weight is not None:
         if is_dask(sample_weight):
-            (sample_weight,) = compute(sample_weight)
+            sample_weight = sample_weight.compute()
         weight = checked_weight(sample_weight, n_rows)
         require_positive_weight(weight)
     if X.numblocks[0] > 1:
@@ -173,7 +173,7 @@ def _by_columns(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indice
     prepared, lazy_facts = persist(
         [task(_first, pair) for pair in both], [task(_second, pair) for pair in both]
     )
-    (facts,) = compute(lazy_facts)
+    facts = compute(*lazy_facts)
     ends = np.cumsum(X.chunks[1])
     _raise_if_wrong(
         [
