@@ -208,7 +208,11 @@ def compute(*lazy: Any) -> list[Any]:
     list
         The results.
     """
+    futures = [one.content for one in lazy if isinstance(one, Lazy) and one.has_run]
     with _readable_errors():
+        if futures and len(futures) == len(lazy) and hasattr(futures[0], "client"):
+            # They are with the workers of a cluster: fetched as they are, with no task to pass on.
+            return list(futures[0].client.gather(futures))
         (results,) = _dask.compute(_Bundle.of(lazy))
     return list(results)
 

@@ -1,8 +1,9 @@
 """Iterations on blocks of rows with many workers.
 
 The state of a block is a small immutable object; pure functions lead from it to the next one. What
-a block must know of the others is a Gram matrix (m x m) and the product X W (n x m), both summed by
-trees of tasks. The graph of an iteration has the same size every time, and the client waits once.
+a block must know of the others is the Gram matrix B'B (m x m) and the product X B (n x m) of the
+new iterate before it is made orthonormal, summed in one tree of tasks. The graph of an iteration
+has the same size every time, and the client waits once.
 """
 
 from __future__ import annotations
@@ -71,6 +72,15 @@ class _Opened:
     # Where B is decomposed by itself: the orthonormal part, and the small rest.
     Q: Array | None = None
     R: Array | None = None
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """What a block must know of the others: R with W = B R (or Q R), and Y = X W."""
+
+    turn: Array
+    Y: Array
+    sound: bool = True
 
 
 @dataclass(frozen=True)
@@ -194,28 +204,27 @@ class DaskRows:
         shared = task(_same, rules)
         bits = [np.packbits(self.alive[block.rows]) for block in scatter.blocks]
         opened = scatter.each(_open, states, shared, bits)
-        turns, sound = self._turns(opened)
+        opened, joint, sound = self._polar(opened)
         for _ in range(self.n_steps - 1):
-            Y = tree_sum(scatter.each(_turned_image, opened, turns))
-            opened = scatter.each(_opened_again, opened, Y, scatter.factor)
-            turns, well = self._turns(opened)
+            opened = scatter.each(_opened_again, opened, joint, scatter.factor)
+            opened, joint, well = self._polar(opened)
             sound = task(_both, sound, well)
-        Y = tree_sum(scatter.each(_turned_image, opened, turns))
-        return scatter.each(_close, opened, turns, Y, scatter.factor, shared), sound
+        return scatter.each(_close, opened, joint, scatter.factor, shared), sound
 
-    def _turns(self, opened: list[Any]) -> tuple[Any, Any]:
-        """Return what turns B into its polar factor, and whether Gram matrices tell enough.
+    def _polar(self, opened: list[Any]) -> tuple[list[Any], Any, Any]:
+        """Return the blocks, what they must know of each other, and whether that is sound.
 
-        One lazy matrix for all blocks, or a list with one for each, in which case the blocks in
-        the list given are replaced by such that are decomposed.
+        What they must know is one lazy `_Joint` for all, or a list with one for each.
         """
-        turn = task(_turn, tree_sum([task(_gram_of, block) for block in opened]))
-        sound = task(_is_sound, turn)
+        joint = task(_joint_by_gram, tree_sum(self.scatter.each(_gram_and_image, opened)))
+        sound = task(_is_sound, joint)
         if self._by_gram:
-            return turn, sound
-        opened[:] = [task(_decomposed, block) for block in opened]
-        joint = task(_joint_turns, [task(_triangle, block) for block in opened])
-        return [task(getitem, joint, i) for i in range(len(opened))], sound
+            return opened, joint, sound
+        opened = [task(_decomposed, block) for block in opened]
+        turns = task(_joint_turns, [task(_triangle, block) for block in opened])
+        own = [task(getitem, turns, i) for i in range(len(opened))]
+        Y = tree_sum(self.scatter.each(_turned_image, opened, own))
+        return opened, [task(_Joint, turn, Y) for turn in own], sound
 
     def _settle(self, states: list[Any], sound: Any) -> tuple[Report, bool]:
         """Have the iteration computed; keep the states where they are, bring the reports here."""
@@ -281,9 +290,9 @@ def _open(X: Array, state: BlockState, rules: Rules, alive_bits: Any) -> _Opened
     return _Opened(_bound(state.SW, L, dead), L, copies, dead)
 
 
-def _opened_again(X: Array, opened: _Opened, Y: Array, factor: float) -> _Opened:
+def _opened_again(X: Array, opened: _Opened, joint: _Joint, factor: float) -> _Opened:
     """Return the block ready for another polar step with the same linear term."""
-    B = _bound(factor * (X.T @ Y), opened.L, opened.dead)
+    B = _bound(factor * (X.T @ joint.Y), opened.L, opened.dead)
     return _Opened(B, opened.L, opened.copies, opened.dead)
 
 
@@ -294,28 +303,31 @@ def _bound(SW: Array, L: Array, dead: Mask | None) -> Array:
     return B
 
 
-def _gram_of(opened: _Opened) -> Array:
-    return gram(opened.B)
+def _gram_and_image(X: Array, opened: _Opened) -> Array:
+    """Return B'B on top of X B: the sums of both over blocks take one tree."""
+    return np.vstack([gram(opened.B), X @ opened.B])
 
 
-def _turn(gram_matrix: Array) -> Array | None:
-    factor = polar_multiplier(gram_matrix)
-    return None if factor is None or factor.needs_polish else factor.multiplier
-
-
-def _is_sound(turn: Array | None) -> bool:
-    return turn is not None
-
-
-def _turned(opened: _Opened, turn: Array | None) -> Array:
-    """Return the rows of the polar factor."""
-    if turn is None:
+def _joint_by_gram(stacked: Array) -> _Joint:
+    m = stacked.shape[1]
+    factor = polar_multiplier(stacked[:m])
+    if factor is None or factor.needs_polish:
         # The step is done again with more care, and this one is never looked at.
-        return np.zeros_like(opened.B)
+        return _Joint(np.zeros((m, m)), np.zeros_like(stacked[m:]), sound=False)
+    # X W = (X B) R: the product with the new frame is there before the frame is.
+    return _Joint(factor.multiplier, stacked[m:] @ factor.multiplier)
+
+
+def _is_sound(joint: _Joint) -> bool:
+    return joint.sound
+
+
+def _turned(opened: _Opened, turn: Array) -> Array:
+    """Return the rows of the polar factor."""
     return (opened.B if opened.Q is None else opened.Q) @ turn
 
 
-def _turned_image(X: Array, opened: _Opened, turn: Array | None) -> Array:
+def _turned_image(X: Array, opened: _Opened, turn: Array) -> Array:
     return X @ _turned(opened, turn)
 
 
@@ -337,11 +349,9 @@ def _joint_turns(triangles: list[Array]) -> list[Array]:
     return [np.ascontiguousarray(piece) for piece in np.split(P @ Qt, ends)]
 
 
-def _close(
-    X: Array, opened: _Opened, turn: Array | None, Y: Array, factor: float, rules: Rules
-) -> BlockState:
-    W = _turned(opened, turn)
-    SW = factor * (X.T @ Y)
+def _close(X: Array, opened: _Opened, joint: _Joint, factor: float, rules: Rules) -> BlockState:
+    W = _turned(opened, joint.turn)
+    SW = factor * (X.T @ joint.Y)
     if opened.dead is not None:
         SW[opened.dead] = 0.0
     copies, report = rules.after(W, SW, opened.copies)
