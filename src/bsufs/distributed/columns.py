@@ -37,8 +37,8 @@ _LARGEST_GRAM = 2048
 _GUARD = 8
 _BASIS_BLOCKS = 4
 # Residual, relative to the largest eigenvalue, at which an eigenpair counts as exact.
-_EXACT = 1e-13
-_MAX_PASSES = 1000
+_EXACT = 1e-12
+_MAX_PASSES = 500
 
 
 @dataclass(frozen=True)
