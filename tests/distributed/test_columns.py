@@ -73,7 +73,10 @@ def test_it_explains_as_much(count):
 )
 def test_it_can_be_restricted(features):
     scatter, local = in_blocks(low_rank_and_noise(30, 90), (30, 30, 30))
-    scatter, local = scatter.scaled(0.5).restricted(features), local.scaled(0.5).restricted(features)
+    scatter, local = (
+        scatter.scaled(0.5).restricted(features),
+        local.scaled(0.5).restricted(features),
+    )
     assert scatter.shape == local.shape
     W = np.random.default_rng(0).standard_normal((scatter.shape[0], 2))
     np.testing.assert_allclose(scatter @ W, local @ W, atol=1e-9)
@@ -85,9 +88,7 @@ def test_a_block_of_which_nothing_is_left_is_gone():
 
 
 @pytest.mark.parametrize("m", [1, 4, 12])
-@pytest.mark.parametrize(
-    ("n", "widths"), [(30, (50, 1, 39)), (200, (260,)), (200, (90, 100, 70))]
-)
+@pytest.mark.parametrize(("n", "widths"), [(30, (50, 1, 39)), (200, (260,)), (200, (90, 100, 70))])
 def test_its_eigenvectors_are_those_of_the_data_in_one_piece(n, widths, m):
     scatter, local = in_blocks(low_rank_and_noise(n, sum(widths)), widths)
     values, vectors = scatter.leading_eigenvectors(m)

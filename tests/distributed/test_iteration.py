@@ -120,15 +120,17 @@ def numbers_in(thing):
     """How many numbers the arrays in a result have in common memory or apart."""
     if isinstance(thing, np.ndarray):
         return [thing.size]
-    return [size for part in vars(thing).values() for size in numbers_in(part)] if (
-        hasattr(thing, "__dict__")
-    ) else []
+    return (
+        [size for part in vars(thing).values() for size in numbers_in(part)]
+        if (hasattr(thing, "__dict__"))
+        else []
+    )
 
 
 def test_no_array_is_larger_than_a_block(monkeypatch):
     n, widths, m = 30, (40, 30, 30, 50), 3
     (scatter, frame), _ = both(n, widths, m)
-    graphs, results = watched(monkeypatch)
+    _, results = watched(monkeypatch)
     sparsity_path(scatter, frame, p=0.5, beta_row=10.0, tau=1e-3, death_rate=0.2)
     sizes = [size for result in results for size in numbers_in(result)]
     assert len(sizes) > 100
