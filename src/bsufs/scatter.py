@@ -139,8 +139,8 @@ class Scatter(ABC):
         """
         return self._block(features, slice(None)) * self.factor
 
-    def among(self, features: Indices) -> Array:
-        """Return the part of S that belongs to some columns.
+    def regression_rows(self, features: Indices) -> tuple[Array, Array]:
+        """Return what regression of all columns on some of them, step by step, has to know.
 
         Parameters
         ----------
@@ -149,25 +149,13 @@ class Scatter(ABC):
 
         Returns
         -------
-        array of shape (k, k)
-            S[features, features], with memory of its own.
+        across : array of shape (k, l)
+            Vectors with the lengths and angles of the rows S[features]; here these rows.
+        among : array of shape (k, k)
+            S[features, features].
         """
-        return self._block(features, features) * self.factor
-
-    def rows_up_to_rotation(self, features: Indices) -> Array:
-        """Return vectors with the lengths and angles of some rows of S.
-
-        Parameters
-        ----------
-        features : array of int of shape (k,)
-            Which rows.
-
-        Returns
-        -------
-        array of shape (k, l)
-            A matrix A with A A' = S[features] S[features]'; here the rows themselves.
-        """
-        return self.rows(features)
+        across = self.rows(features)
+        return across, across[:, features]
 
     def trace(self) -> float:
         """Return the trace of S, the total sum of squared deviations.

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from dask.callbacks import Callback
 
-from bsufs.distributed._tasks import persist, task
+from bsufs.distributed._tasks import compute, persist, task
 from bsufs.distributed.columns import (
     BlockScatter,
     PreparedColumns,
@@ -52,11 +52,13 @@ def test_it_is_the_operator_of_the_data_in_one_piece(widths, weight):
     np.testing.assert_allclose(scatter @ W, local @ W, **close)
     np.testing.assert_allclose(scatter.diagonal(), local.diagonal(), **close)
     np.testing.assert_allclose(scatter.rows(chosen), local.rows(chosen), **close)
-    np.testing.assert_allclose(scatter.among(chosen), local.among(chosen), **close)
     assert scatter.max_rank == local.max_rank
     assert scatter.total_weight == pytest.approx(local.total_weight, rel=1e-14)
-    turned, rows = scatter.rows_up_to_rotation(chosen), local.rows_up_to_rotation(chosen)
+    (turned, among), (rows, expected) = (
+        one.scaled(0.5).regression_rows(chosen) for one in (scatter, local)
+    )
     np.testing.assert_allclose(turned @ turned.T, rows @ rows.T, rtol=1e-10)
+    np.testing.assert_allclose(among, expected, **close)
 
 
 @pytest.mark.parametrize("count", [1, 20, 40, 90])
@@ -171,4 +173,4 @@ def test_a_frame_can_be_spread_multiplied_and_measured():
     np.testing.assert_array_equal(gathered(scatter, frame), W)
     np.testing.assert_allclose(gathered(scatter, 2.0 * frame), 2.0 * W)
     np.testing.assert_allclose(frame.row_norms(), np.linalg.norm(W, axis=1))
-    np.testing.assert_allclose(frame.gram(), W.T @ W)
+    np.testing.assert_allclose(compute(frame.lazy_gram())[0], W.T @ W)

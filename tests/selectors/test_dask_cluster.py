@@ -7,7 +7,6 @@ import time
 
 import dask
 import dask.array as da
-import numpy as np
 import pytest
 
 from tests.selectors.test_dask_input import TALL, WIDE, assert_twins, fitted
@@ -97,7 +96,9 @@ def test_a_lost_scheduler_is_a_clear_error():
             if progress.iteration == 3:
                 lost.sync(lost.scheduler.close)
 
-        with pytest.raises(ConnectionError, match="scheduler was lost.*call fit once more") as told:
+        with pytest.raises(
+            ConnectionError, match=r"scheduler was lost.*call fit once more"
+        ) as told:
             fitted(lazy(WIDE), n_features_to_select=10, callback=close)
         # The trace ends here: what went on inside Dask is no help.
         assert told.value.__suppress_context__

@@ -202,8 +202,11 @@ class BlockScatter(Scatter):
         result: Array = np.ascontiguousarray(across[everything[columns]].T)
         return result
 
-    def among(self, features: Indices) -> Array:
-        """Return the part of S that belongs to some columns.
+    def regression_rows(self, features: Indices) -> tuple[Array, Array]:
+        """Return what regression of all columns on some of them, step by step, has to know.
+
+        With X_A = Q R the rows S[features] are R'(Q'X), and a square root of the small matrix
+        Q'XX'Q has the inner products of Q'X.
 
         Parameters
         ----------
@@ -212,35 +215,17 @@ class BlockScatter(Scatter):
 
         Returns
         -------
-        array of shape (k, k)
+        across : array of shape (k, min(n, k))
+            Vectors with the lengths and angles of the rows S[features].
+        among : array of shape (k, k)
             S[features, features].
         """
         chosen = self.columns(features)
-        result: Array = chosen.T @ chosen * self.factor
-        return result
-
-    def rows_up_to_rotation(self, features: Indices) -> Array:
-        """Return vectors with the lengths and angles of some rows of S.
-
-        With X_A = Q R the rows are R'(Q'X), and a square root of the small matrix Q'XX'Q has the
-        inner products of Q'X.
-
-        Parameters
-        ----------
-        features : array of int of shape (k,)
-            Which rows.
-
-        Returns
-        -------
-        array of shape (k, min(n, k))
-            A matrix A with A A' = S[features] S[features]'.
-        """
-        Q, R = linalg.qr(self.columns(features), mode="economic", check_finite=False)
+        Q, R = linalg.qr(chosen, mode="economic", check_finite=False)
         (inner,) = compute(tree_sum(self.each(_shadow_gram, task(_same, Q))))
         values, vectors = linalg.eigh(inner, check_finite=False)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        result: Array = R.T @ root * self.factor
-        return result
+        return R.T @ root * self.factor, chosen.T @ chosen * self.factor
 
     def _restricted(self, features: Mask | Indices) -> BlockScatter:
         numbers = np.flatnonzero(features) if features.dtype == bool else features
@@ -325,8 +310,8 @@ class BlockScatter(Scatter):
         frame = BlockFrame(self, self.each(_images_and_filler, task(_same, left), filler), m)
         # Twice: the first round leaves the square of the condition number times rounding.
         for _ in range(2):
-            frame = frame @ _inverse_root(frame.gram())
-        frame = frame @ np.diag(frame.signs())
+            frame = frame.turned(task(_inverse_root, frame.lazy_gram()), m)
+        frame = frame.turned(task(_signs, frame.lazy_peaks()), m)
         padded = np.concatenate([values[sound], np.zeros(missing)])
         return padded * self.factor, frame.persisted()
 
@@ -386,10 +371,27 @@ class BlockFrame:
         self.pieces = list(pieces)
         self.shape = (scatter.shape[0], n_columns)
 
+    def turned(self, R: Any, n_columns: int) -> BlockFrame:
+        """Return the frame times a small matrix.
+
+        Parameters
+        ----------
+        R : array of shape (m, n_columns), or a lazy one
+            The matrix.
+        n_columns : int
+            Number of its columns.
+
+        Returns
+        -------
+        BlockFrame
+            The product, lazy.
+        """
+        products = [task(_product, piece, R) for piece in self.pieces]
+        return BlockFrame(self._scatter, products, n_columns)
+
     def __matmul__(self, R: Array) -> BlockFrame:
         """Return the frame times a small matrix."""
-        products = [task(_product, piece, R) for piece in self.pieces]
-        return BlockFrame(self._scatter, products, R.shape[1])
+        return self.turned(R, R.shape[1])
 
     def __rmul__(self, number: float) -> BlockFrame:
         """Return a multiple of the frame."""
@@ -409,30 +411,26 @@ class BlockFrame:
         """
         return BlockFrame(self._scatter, persist(self.pieces)[0], self.shape[1])
 
-    def gram(self) -> Array:
-        """Return W'W.
+    def lazy_gram(self) -> Any:
+        """Return W'W, not yet computed.
 
         Returns
         -------
-        array of shape (m, m)
-            The Gram matrix.
+        Lazy
+            The Gram matrix, of shape (m, m).
         """
-        result: Array = compute(tree_sum([task(gram, piece) for piece in self.pieces]))[0]
-        return result
+        return tree_sum([task(gram, piece) for piece in self.pieces])
 
-    def signs(self) -> Array:
-        """Return the signs that make the entry of largest modulus of each column positive.
+    def lazy_peaks(self) -> list[Any]:
+        """Return the entries of largest modulus in each block, not yet computed.
 
         Returns
         -------
-        array of shape (m,)
-            One or minus one. Of entries of the same modulus the first counts.
+        list of Lazy
+            For each block, an entry for every column and the rows that they are in.
         """
         pieces = zip(self.pieces, self._scatter.blocks, strict=True)
-        peaks = compute(*(task(_peaks, piece, block.rows) for piece, block in pieces))
-        values, rows = (np.array(part) for part in zip(*peaks, strict=True))
-        first = [np.lexsort((rows[:, j], -np.abs(values[:, j])))[0] for j in range(self.shape[1])]
-        return np.where(values[first, np.arange(self.shape[1])] < 0, -1.0, 1.0)
+        return [task(_peaks, piece, block.rows) for piece, block in pieces]
 
     def row_norms(self) -> Array:
         """Return the norm of each row.
@@ -599,6 +597,13 @@ def _peaks(piece: Array, rows: Indices) -> tuple[Array, Indices]:
     """Return the entry of largest modulus in each column, and its row."""
     where = np.abs(piece).argmax(axis=0)
     return piece[where, np.arange(piece.shape[1])], rows[where]
+
+
+def _signs(peaks: list[tuple[Array, Indices]]) -> Array:
+    """Return the diagonal matrix that makes the largest entry of each column positive."""
+    values, rows = (np.array(part) for part in zip(*peaks, strict=True))
+    first = np.lexsort((rows, -np.abs(values)), axis=0)[0]
+    return np.diag(np.where(values[first, np.arange(values.shape[1])] < 0, -1.0, 1.0))
 
 
 def _regression_gains(X: Array, chosen: Array, lower: Array) -> Array:

@@ -246,8 +246,7 @@ def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
     The frame over the last rows is nearly square, and the norms of its rows nearly equal: they have
     no more to say. Forced rows come first.
     """
-    across = scatter.rows_up_to_rotation(rows)
-    among = scatter.among(rows)
+    across, among = scatter.regression_rows(rows)
     floor = 1e-10 * among.diagonal()
     order = []
     waiting = np.ones(rows.size, dtype=bool)
