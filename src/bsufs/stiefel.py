@@ -68,7 +68,7 @@ class PolarMultiplier:
     multiplier : array of shape (m, m)
         The matrix R = (B'B)^(-1/2).
     needs_polish : bool
-        Whether B R should take a Newton-Schulz step, `newton_schulz_multiplier`.
+        Whether rounding has left B R so far from orthonormal that it needs a further step.
     """
 
     multiplier: Array
@@ -99,23 +99,6 @@ def polar_multiplier(gram: Array) -> PolarMultiplier | None:
         return None
     R: Array = (Q / np.sqrt(eigenvalues)) @ Q.T
     return PolarMultiplier(R, bool(smallest * _WELL_CONDITIONED < largest))
-
-
-def newton_schulz_multiplier(gram: Array) -> Array:
-    """Return the matrix T with W T much closer to orthonormal than W, for W nearly so.
-
-    Parameters
-    ----------
-    gram : array of shape (m, m)
-        W'W, close to the identity.
-
-    Returns
-    -------
-    array of shape (m, m)
-        (3 I - W'W) / 2.
-    """
-    multiplier: Array = 1.5 * np.eye(gram.shape[0]) - 0.5 * gram
-    return multiplier
 
 
 def _newton_schulz(W: Array) -> Array:
