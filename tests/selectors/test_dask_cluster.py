@@ -40,8 +40,8 @@ def test_any_number_of_workers_gives_the_same(cluster, client, n_workers):
     cluster.scale(n_workers)
     client.wait_for_workers(n_workers)
     for X in (WIDE, TALL):
-        selector = fitted(lazy(X), n_features_to_select=10, death_rate=0.5)
-        assert_twins(selector, fitted(X, n_features_to_select=10, death_rate=0.5))
+        selector = fitted(lazy(X), n_features_to_select=10, death_rate=0.7)
+        assert_twins(selector, fitted(X, n_features_to_select=10, death_rate=0.7))
     assert len(client.run(os.getpid)) == n_workers
 
 
@@ -72,7 +72,7 @@ def test_results_are_held_by_the_workers_and_let_go_at_the_end(client):
             )
         )
 
-    fitted(lazy(WIDE), n_features_to_select=10, death_rate=0.3, callback=look)
+    fitted(lazy(WIDE), n_features_to_select=10, max_iter=3, callback=look)
     # A block of X (30 x 27), or the state of one: six arrays of its rows of W and some vectors.
     assert max(sizes) < 8 * 30 * 27 + 8 * 27 * 6 * 4 + 4096
     deadline = time.monotonic() + 20

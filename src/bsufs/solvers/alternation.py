@@ -463,10 +463,6 @@ class _AlternationCopies:
     centre: Array
     row_weights: Any
 
-    def restricted(self, rows: Mask) -> _AlternationCopies:
-        weights = None if self.row_weights is None else self.row_weights[rows]
-        return _AlternationCopies(self.U[rows], self.V[rows], self.centre[rows], weights)
-
 
 @dataclass(frozen=True)
 class _AlternationRules:

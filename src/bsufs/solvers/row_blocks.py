@@ -9,7 +9,7 @@ on vectors with one entry per row and on sums over rows. Where the rows are is t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,24 +21,6 @@ from bsufs.stiefel import polar_factor
 # Rows that have died are taken out of the arrays when they are this share of them. In between they
 # are zero, which changes nothing but the cost.
 _PACK_SHARE = 0.2
-
-
-class Copies(Protocol):
-    """What an algorithm keeps for each row of W beside W itself."""
-
-    @property
-    def U(self) -> Array:
-        """The element-sparse copy."""
-        ...
-
-    @property
-    def V(self) -> Array:
-        """The row-sparse copy."""
-        ...
-
-    def restricted(self, rows: Mask) -> Self:
-        """Return the same for some of the rows."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -58,7 +40,11 @@ class Report:
 
 
 class Rules(Protocol):
-    """What an algorithm does with some rows; a small object of pure functions."""
+    """What an algorithm does with some rows; a small object of pure functions.
+
+    What it keeps for them beside W, the copies, is an object with the arrays `U` and `V`, and where
+    rows die with a method `restricted` that returns the same for some of the rows.
+    """
 
     def begin(
         self, W: Array, SW: Array, frames: tuple[Array | None, ...], by_row: tuple[Any, ...]
