@@ -70,8 +70,6 @@ class Scatter(ABC):
     unit_exponent: int = 0
     # Share of the columns that must go before `restricted` is worth its memory.
     costly_to_restrict: float = 0.0
-    # Whether the rows of frames are in many places, and W-steps have to do with sums over them.
-    in_blocks: bool = False
 
     @abstractmethod
     def _product(self, W: Array) -> Array:

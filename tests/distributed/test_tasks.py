@@ -67,6 +67,7 @@ class KilledWorker(Exception):
         (CommClosedError("gone"), ConnectionError, r"scheduler was lost.*call fit once more"),
         (KilledWorker("task"), MemoryError, r"ended several Dask workers.*X\.rechunk"),
         (ValueError("as it is"), ValueError, "as it is"),
+        (FileNotFoundError("part-7.npy"), FileNotFoundError, "part-7.npy"),
     ],
 )
 def test_errors_of_a_cluster_say_what_to_do(error, kind, message):

@@ -250,6 +250,15 @@ def test_construction_and_transform_compute_nothing():
     np.testing.assert_array_equal(wide.transform(WIDE), WIDE[:, wide.support_])
 
 
+def test_set_output_is_for_data_at_hand():
+    lazy = da.from_array(WIDE, chunks=(10, 30))
+    selector = BSUFS(6, death_rate=0.3).set_output(transform="pandas")
+    assert is_dask(selector.fit_transform(lazy))
+    assert is_dask(selector.transform(lazy))
+    assert isinstance(selector.transform(WIDE), pd.DataFrame)
+    assert isinstance(selector.fit_transform(WIDE), pd.DataFrame)
+
+
 def test_any_fitted_selector_transforms_dask_arrays():
     selector = MaxVariance(5).fit(WIDE)
     lazy = selector.transform(da.from_array(WIDE, chunks=(10, 30)))
@@ -350,8 +359,8 @@ def test_weights_of_another_length_than_a_data_frame_are_a_clear_error(length):
         ({"must_keep": [100]}, "must_keep must hold column numbers from 0 to 99"),
     ],
 )
-def test_settings_that_do_not_fit_are_a_clear_error(parameters, message):
-    with pytest.raises(ValueError, match=message):
+def test_settings_that_do_not_fit_are_a_clear_error_before_anything_is_read(parameters, message):
+    with NothingRuns(), pytest.raises(ValueError, match=message):
         fitted(da.from_array(WIDE, chunks=(30, 30)), **parameters)
 
 

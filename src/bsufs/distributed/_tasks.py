@@ -17,6 +17,7 @@ _dask: Any = import_module("dask")
 _FAN_IN = 8
 # Vectors with an entry per feature travel inside the graph. They are meant to; Dask warns for less.
 _SETTINGS = {"distributed.admin.large-graph-warning-threshold": "1GiB"}
+# What Dask raises when the scheduler is gone; by name, since its cluster may not be installed.
 _LOST = frozenset(
     {
         "CommClosedError",
@@ -226,7 +227,7 @@ def _readable_errors() -> Iterator[None]:
             yield
     except BaseException as error:
         kind = type(error).__name__
-        if kind in _LOST or isinstance(error, OSError | TimeoutError):
+        if kind in _LOST:
             raise ConnectionError(
                 "the Dask scheduler was lost in the middle of the fit, and what the workers held "
                 "with it. Nothing was selected. Start a scheduler and workers again, connect a new "

@@ -74,7 +74,6 @@ class BlockScatter(Scatter):
 
     # As for data in one piece, so that both take dead rows out at the same step.
     costly_to_restrict = 0.7
-    in_blocks = True
 
     def __init__(
         self, blocks: Sequence[Block], n_rows: int, total_weight: float, diagonal: Array

@@ -62,8 +62,59 @@ class Scored:
     explained_curve: Callable[[Indices], Array] | None = None
 
 
+class LazyTransform:
+    """Keeps Dask collections lazy in `transform`.
+
+    A class of its own, in front of scikit-learn's: these turn what `transform` returns into the
+    container that `set_output` asks for, which would compute it.
+    """
+
+    def transform(self, X: Any) -> Any:
+        """Reduce X to the selected features.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        array, data frame, sparse matrix or Dask collection of shape (n_samples, k)
+            The selected columns; a Dask collection stays lazy, whatever `set_output` asks for.
+        """
+        inherited: Any = super()
+        if not is_dask(X):
+            return inherited.transform(X)
+        check_is_fitted(self)
+        check_columns(self, X, reset=False)
+        return chosen_columns(X, inherited.get_support())
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit to X, and reduce X to the selected features.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+            The data.
+        y : None
+            Not used; there for the scikit-learn interface.
+        **fit_params
+            Handed on to `fit`.
+
+        Returns
+        -------
+        array, data frame, sparse matrix or Dask collection of shape (n_samples, k)
+            The selected columns; a Dask collection stays lazy.
+        """
+        inherited: Any = super()
+        if not is_dask(X):
+            return inherited.fit_transform(X, y, **fit_params)
+        selector: Any = self
+        return selector.fit(X, y, **fit_params).transform(X)
+
+
 # scikit-learn has no type hints, so its classes are Any to the type checker.
-class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of the selectors: a subclass scores the features, this class does the rest.
 
     A subclass implements `_fit`, which sets the attributes that are its own and returns the scores
@@ -215,25 +266,6 @@ class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         if scored.explained_curve is not None:
             self.explained_variance_curve_ = scored.explained_curve(chosen)
             self.explained_variance_ratio_ = float(self.explained_variance_curve_[-1])
-
-    def transform(self, X: Any) -> Any:
-        """Reduce X to the selected features.
-
-        Parameters
-        ----------
-        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
-            The data.
-
-        Returns
-        -------
-        array, data frame, sparse matrix or Dask collection of shape (n_samples, k)
-            The selected columns; a Dask collection stays lazy.
-        """
-        if is_dask(X):
-            check_is_fitted(self)
-            check_columns(self, X, reset=False)
-            return chosen_columns(X, self.get_support())
-        return super().transform(X)
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)

@@ -128,9 +128,24 @@ def scatter_and_order(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, 
     order : array of int of shape (n_features,)
         The column that comes first, second and so on in it.
     """
-    if not _is_frame(X) and X.shape[0] < X.shape[1]:
-        return _by_columns(X, sample_weight, names)
-    return _by_rows(X, sample_weight, names)
+    scatter = _by_columns if cut_by_columns(X) else _by_rows
+    return scatter(X, sample_weight, names)
+
+
+def cut_by_columns(X: Any) -> bool:
+    """Return whether the columns of X stay with the workers, or S is summed over its rows.
+
+    Parameters
+    ----------
+    X : Dask array or data frame
+        Checked by `check_columns`.
+
+    Returns
+    -------
+    bool
+        True for arrays known to have more columns than rows.
+    """
+    return not _is_frame(X) and bool(X.shape[0] < X.shape[1])
 
 
 def _is_frame(X: Any) -> bool:

@@ -18,7 +18,7 @@ from bsufs.penalties import row_norms
 from bsufs.scatter import Scatter, make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored
 from bsufs.selectors._columns import canonical_order, copies
-from bsufs.selectors._dask_input import check_columns, is_dask, scatter_and_order
+from bsufs.selectors._dask_input import check_columns, cut_by_columns, is_dask, scatter_and_order
 from bsufs.selectors._row_stream import RowStream
 from bsufs.selectors._scaled_model import ScaledModel
 from bsufs.selectors._validation import require_two_rows
@@ -307,7 +307,10 @@ class BSUFS(BaseSelector):
         try:
             self._validate_params()
             check_columns(self, X, reset=True)
+            # What can be wrong with the parameters is said before the data are read.
             self._asked_number(*self._forced_and_barred())
+            if cut_by_columns(X):
+                self._require_polar_steps()
             self._finish(self._solve(*scatter_and_order(X, sample_weight, self._feature_names())))
         except BaseException:
             # As for data at hand: a failed fit leaves nothing behind.
@@ -384,7 +387,6 @@ class BSUFS(BaseSelector):
                 "tie_break must be 'survival' when lambda_row is 'path', got 'index'. Give "
                 "lambda_row a number to rank as the authors' code does."
             )
-        self._require_polar_steps(scatter)
         forced, barred = self._forced_and_barred()
         n_keep = self._asked_number(forced, barred)
         if barred.any():
@@ -510,10 +512,8 @@ class BSUFS(BaseSelector):
             )
         return W
 
-    def _require_polar_steps(self, scatter: Scatter) -> None:
+    def _require_polar_steps(self) -> None:
         """Raise an error for a W-step that data in column blocks do not have."""
-        if not scatter.in_blocks:
-            return
         cure = "Keep the default, or load X into memory."
         if self.w_step != "polar":
             raise ValueError(
