@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "docs/experiments.md", "docs/streaming.md"]
+PAGES = ["README.md", "docs/experiments.md", "docs/scale.md", "docs/streaming.md"]
 
 
 def python_blocks():

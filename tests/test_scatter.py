@@ -358,3 +358,64 @@ def test_a_scatter_that_does_not_fit_is_refused_in_words(monkeypatch):
     assert accumulator.n_rows == 1
     assert memory_for_scatter(10**6, 50_000) == 4 * 8 * 50_000**2
     assert memory_for_scatter(100, 50_000) == 4 * 8 * 50_000 * 100
+
+
+def merged(parts, n_features):
+    """What a tree of accumulators gives, one for each part."""
+    accumulators = []
+    for X, weight in parts:
+        accumulators.append(ScatterAccumulator(n_features))
+        accumulators[-1].add(X, weight)
+    while len(accumulators) > 1:
+        one, other, *rest = accumulators
+        one.merge(other)
+        accumulators = [*rest, one]
+    return accumulators[0]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    st.sampled_from([(40, 6), (12, 20), (25, 25)]),
+    st.lists(st.integers(0, 40), max_size=6).map(sorted),
+    st.booleans(),
+    st.sampled_from([0.0, 1e6]),
+)
+def test_merged_accumulators_are_the_operator_of_all_rows(shape, cuts, weighted, mean):
+    n, d = shape
+    # Multiples of a power of two, so that adding the mean rounds nothing off.
+    X = np.round(some_data(n, d) * 2**12) / 2**12
+    weight = np.arange(n) % 4 / 2.0 if weighted else None
+    rows = np.split(np.arange(n), np.minimum(cuts, n))
+    parts = [((X + mean)[r], None if weight is None else weight[r]) for r in rows]
+    scatter = merged(parts, d).scatter()
+    expected = dense_formula(X, weight)
+    np.testing.assert_allclose(
+        scatter @ np.eye(d), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max()
+    )
+    assert scatter.total_weight == pytest.approx(n if weight is None else weight.sum())
+
+
+@pytest.mark.parametrize("powers", [(0, 180), (180, 0), (-200, -190), (0, 0)])
+@pytest.mark.parametrize("shape", [(40, 6), (12, 20)])
+def test_merging_brings_both_to_the_unit_of_the_larger(powers, shape):
+    n, d = shape
+    halves = np.split(some_data(n, d), 2)
+    halves = [half * 10.0**power for half, power in zip(halves, powers, strict=True)]
+    scatter = merged([(half, None) for half in halves], d).scatter()
+    expected = make_scatter(np.vstack(halves))
+    assert scatter.unit_exponent == expected.unit_exponent
+    with np.errstate(under="ignore"):
+        np.testing.assert_allclose(scatter.diagonal(), expected.diagonal(), rtol=1e-10)
+
+
+def test_merging_leaves_the_other_as_it_was_and_needs_the_same_columns():
+    X = some_data(30, 5)
+    one, other = ScatterAccumulator(5), ScatterAccumulator(5)
+    one.add(X[:10])
+    other.add(X[10:])
+    before = other.scatter() @ np.eye(5)
+    one.merge(other)
+    one.merge(other)
+    np.testing.assert_array_equal(other.scatter() @ np.eye(5), before)
+    with pytest.raises(ValueError, match="other must have 5 columns to be merged, got 4"):
+        one.merge(ScatterAccumulator(4))

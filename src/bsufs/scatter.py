@@ -44,7 +44,7 @@ _KRYLOV_SHARE = 0.2
 # Squares of entries within this range neither overflow nor vanish, whatever is summed.
 _SAFE_EXPONENT = 300
 # Ridge, relative to the mean diagonal entry, that makes regression on collinear columns well posed.
-_RIDGE = 1e-12
+RIDGE = 1e-12
 # Regression on more columns than this costs more than a selection; nobody reads it off a plot.
 _LARGEST_REGRESSION = 4096
 # Solving takes so many times the memory of S, or of the data where these are smaller.
@@ -148,6 +148,24 @@ class Scatter(ABC):
         """
         return self._block(features, slice(None)) * self.factor
 
+    def regression_rows(self, features: Indices) -> tuple[Array, Array]:
+        """Return what regression of all columns on some of them, step by step, has to know.
+
+        Parameters
+        ----------
+        features : array of int of shape (k,)
+            Which columns.
+
+        Returns
+        -------
+        across : array of shape (k, l)
+            Vectors with the lengths and angles of the rows S[features]; here these rows.
+        among : array of shape (k, k)
+            S[features, features].
+        """
+        across = self.rows(features)
+        return across, across[:, features]
+
     def trace(self) -> float:
         """Return the trace of S, the total sum of squared deviations.
 
@@ -207,6 +225,21 @@ class Scatter(ABC):
             if size == most or enough(values):
                 return values, vectors
             size = min(2 * size, most)
+
+    def frame(self, W: Array) -> Any:
+        """Return a matrix in the form in which this operator gives its eigenvectors.
+
+        Parameters
+        ----------
+        W : array of shape (n_features, m)
+            The matrix.
+
+        Returns
+        -------
+        array of shape (n_features, m)
+            Here the array itself.
+        """
+        return W
 
     def scaled(self, factor: float) -> Self:
         """Return factor * S, sharing all memory with this operator.
@@ -277,7 +310,7 @@ class Scatter(ABC):
     def _explained_gains(self, features: Indices) -> Array:
         """Return what each column adds to what those before it explain, block by block."""
         among = self._block(features, features)
-        lower = _ridged_cholesky(among)
+        lower = ridged_cholesky(among)
         gains = np.zeros(features.size)
         for block in _batches(self.shape[0], features.size):
             whitened = linalg.solve_triangular(
@@ -383,7 +416,7 @@ class FactoredScatter(Scatter):
         basis, singular, _ = linalg.svd(
             self.Xc[:, features], full_matrices=False, check_finite=False
         )
-        basis = basis[:, singular > math.sqrt(_RIDGE) * singular[0]]
+        basis = basis[:, singular > math.sqrt(RIDGE) * singular[0]]
         explained = 0.0
         for block in _batches(self.shape[0], self.Xc.shape[0]):
             shadow = basis.T @ self.Xc[:, block]
@@ -637,9 +670,20 @@ def _as_column(weight: Array, Y: Array) -> Array:
     return weight if Y.ndim == 1 else weight[:, None]
 
 
-def _ridged_cholesky(A: Array) -> Array:
-    """Return the lower Cholesky factor of a semidefinite matrix, with the ridge that it needs."""
-    ridge = _RIDGE * A.trace()
+def ridged_cholesky(A: Array) -> Array:
+    """Return the lower Cholesky factor of a semidefinite matrix, with the ridge that it needs.
+
+    Parameters
+    ----------
+    A : array of shape (k, k)
+        Symmetric, positive semidefinite up to rounding.
+
+    Returns
+    -------
+    array of shape (k, k)
+        The factor.
+    """
+    ridge = RIDGE * A.trace()
     while True:
         ridged = A.copy()
         ridged[np.diag_indices_from(A)] += ridge
@@ -669,7 +713,7 @@ def _from_left_vectors(values: Array, images: Array, m: int) -> tuple[Array, Arr
 def _completed(values: Array, vectors: Array, m: int) -> tuple[Array, Array]:
     """Normalise vectors given in descending order; fill up to m in the null space."""
     values = values[:m]
-    sound = values > np.finfo(np.float64).eps * values.max(initial=0.0) * max(vectors.shape)
+    sound = sound_values(values, max(vectors.shape))
     basis = vectors[:, :m][:, sound]
     missing = m - basis.shape[1]
     if missing:
@@ -679,6 +723,25 @@ def _completed(values: Array, vectors: Array, m: int) -> tuple[Array, Array]:
     # Householder QR leaves an orthonormal set as it is, up to sign.
     frame, _ = linalg.qr(basis, mode="economic", check_finite=False)
     return np.concatenate([values[sound], np.zeros(missing)]), frame
+
+
+def sound_values(values: Array, size: int) -> Mask:
+    """Return which eigenvalues are more than rounding of the largest.
+
+    Parameters
+    ----------
+    values : array of shape (m,)
+        Eigenvalues.
+    size : int
+        Size of the matrix.
+
+    Returns
+    -------
+    array of bool of shape (m,)
+        True for those that are.
+    """
+    sound: Mask = values > np.finfo(np.float64).eps * values.max(initial=0.0) * size
+    return sound
 
 
 def _batches(total: int, width: int) -> Iterator[slice]:
@@ -744,10 +807,42 @@ class ScatterAccumulator:
         if folds:
             self._fold_kept_rows()
 
+    def merge(self, other: ScatterAccumulator) -> None:
+        """Take in the rows of another accumulator, as if they had come here as further batches.
+
+        Parameters
+        ----------
+        other : ScatterAccumulator
+            Of the same columns in the same order; not changed, but its rows may be kept.
+        """
+        if self.n_features != other.n_features:
+            raise ValueError(
+                f"other must have {self.n_features} columns to be merged, got {other.n_features}."
+            )
+        self._widen(other._low, other._high)
+        self.n_rows += other.n_rows
+        self._kept += other._kept
+        if other._S is not None:
+            shift = other.unit_exponent - self.unit_exponent
+            S, mean = other._S, other._mean
+            if shift:
+                S, mean = np.ldexp(S, 2 * shift), np.ldexp(mean, shift)
+            if self._S is None:
+                self._S = np.zeros_like(S)
+            self._S += S
+            self._shift_mean(self._S, mean, other.total_weight)
+        if self._S is not None or self.n_rows >= self.n_features:
+            self._fold_kept_rows()
+
     def _note_extremes(self, X: NDArray[Any]) -> None:
-        self._low = np.minimum(self._low, self._ordered(X.min(axis=0)))
-        self._high = np.maximum(self._high, self._ordered(X.max(axis=0)))
-        exponent = safe_unit_exponent(max(-float(self._low.min()), float(self._high.max())))
+        self._widen(self._ordered(X.min(axis=0)), self._ordered(X.max(axis=0)))
+
+    def _widen(self, low: NDArray[Any], high: NDArray[Any]) -> None:
+        """Note the smallest and largest entries of new rows; choose the unit anew."""
+        self._low = np.minimum(self._low, low)
+        self._high = np.maximum(self._high, high)
+        largest = max(-float(self._low.min()), float(self._high.max()))
+        exponent = safe_unit_exponent(largest) if np.isfinite(largest) else 0
         if exponent != self.unit_exponent:
             shift = self.unit_exponent - exponent
             self._mean = np.ldexp(self._mean, shift)
@@ -767,16 +862,22 @@ class ScatterAccumulator:
         for X, sample_weight in self._kept:
             for rows in _batches(X.shape[0], self.n_features):
                 weight = None if sample_weight is None else sample_weight[rows]
-                batch, mean, weight_sum = _centred(self._in_units(X[rows]), weight)
+                batch, mean, weight_sum = centred_rows(self._in_units(X[rows]), weight)
                 S += batch.T @ batch
-                step = mean - self._mean
-                share = weight_sum / (self.total_weight + weight_sum)
-                if self.total_weight:
-                    S += np.multiply.outer(step * (self.total_weight * share), step)
-                self._mean = self._mean + step * share
-                self.total_weight += weight_sum
+                self._shift_mean(S, mean, weight_sum)
         self._S = S
         self._kept = []
+
+    def _shift_mean(self, S: Array, mean: Array, weight: float) -> None:
+        """Bring in rows of which S has the deviations from their own mean."""
+        if not weight:
+            return
+        step = mean - self._mean
+        share = weight / (self.total_weight + weight)
+        if self.total_weight:
+            S += np.multiply.outer(step * (self.total_weight * share), step)
+        self._mean = self._mean + step * share
+        self.total_weight += weight
 
     def scatter(self) -> Scatter:
         """Return the operator of all rows so far.
@@ -808,15 +909,34 @@ class ScatterAccumulator:
                 Xc[row:end] = self._in_units(X[rows])
                 weights[row:end] = 1.0 if weight is None else weight[rows]
                 row = end
-        _, _, total = _centred(Xc, None if (weights == 1.0).all() else weights, out=Xc)
+        _, _, total = centred_rows(Xc, None if (weights == 1.0).all() else weights, out=Xc)
         Xc[:, constant] = 0.0
         return FactoredScatter(Xc, total)
 
 
-def _centred(
+def centred_rows(
     X: Array, weight: Array | None, out: Array | None = None
 ) -> tuple[Array, Array, float]:
-    """Return the centred rows scaled by the roots of their weights, the means, the weight sum."""
+    """Return the centred rows scaled by the roots of their weights, the means, the weight sum.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows.
+    weight : array of shape (n,), optional
+        Positive weights.
+    out : array of shape (n, d), optional
+        Where to put the centred rows.
+
+    Returns
+    -------
+    centred : array of shape (n, d)
+        The rows less the mean, by the roots of the weights.
+    mean : array of shape (d,)
+        The weighted mean.
+    total : float
+        Sum of the weights.
+    """
     total = float(X.shape[0]) if weight is None else float(weight.sum())
     mean = X.mean(axis=0) if weight is None else weight @ X / total
     centred = np.subtract(X, mean, out=out)
