@@ -383,6 +383,36 @@ def print_correlations(measured: list[Measured]) -> None:
     show([*(f"k = {k}" for k in SIZES), *(data.name for data in measured)], rows)
 
 
+def between_classes(X: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return the share of each column's variance that lies between classes."""
+    centred = X - X.mean(axis=0)
+    counts = np.bincount(classes)
+    sums = np.stack([centred[classes == c].sum(axis=0) for c in range(counts.size)])
+    total = (centred**2).sum(axis=0)
+    between = (sums**2 / counts[:, None]).sum(axis=0)
+    return np.divide(between, total, out=np.zeros_like(total), where=total > 0)
+
+
+def print_where_classes_show(names: Iterable[str]) -> None:
+    """Print what the classes explain of the leading components, and of columns by variance."""
+    rows = []
+    for name in names:
+        X, y = load(name)
+        classes = np.unique(y, return_inverse=True)[1]
+        components = PCA(6, random_state=0).fit_transform(X)
+        by_variance = np.array_split(np.argsort(X.var(axis=0)), 5)
+        groups = [between_classes(X[:, part], classes).mean() for part in by_variance]
+        shares = [between_classes(components, classes), groups]
+        selected = [
+            between_classes(X[:, method(100).fit(X).support_], classes).mean()
+            for method in FAMILIES.values()
+        ]
+        rows.append([name, *(f"{value:.2f}" for part in (*shares, selected) for value in part)])
+    heads = [f"component {i}" for i in range(1, 7)]
+    heads += ["smallest variance", *(f"fifth {i}" for i in range(2, 5)), "largest variance"]
+    show([*heads, *(f"{label}, k = 100" for label in FAMILIES)], rows)
+
+
 def main() -> None:
     """Print the tables as Markdown."""
     parser = argparse.ArgumentParser(description="Measure choices made without labels.")
@@ -410,6 +440,8 @@ def main() -> None:
     print_accuracy(measured)
     print("## Rank correlation with the accuracy over the grid\n")
     print_correlations(measured)
+    print("## Share of variance between classes\n")
+    print_where_classes_show(data.name for data in measured)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ["README.md", "docs/experiments.md"]
+PAGES = ["README.md", "docs/experiments.md", "docs/scale.md", "docs/streaming.md"]
 
 
 def python_blocks():
@@ -18,7 +18,8 @@ def python_blocks():
 
 
 @pytest.mark.parametrize("block", list(python_blocks()))
-def test_code_blocks_run(block, capsys):
+def test_code_blocks_run(block, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     exec(compile(block, "block", "exec"), {})
     assert capsys.readouterr().out
 

@@ -15,6 +15,7 @@ from bsufs.scatter import (
     ScatterAccumulator,
     SparseScatter,
     make_scatter,
+    memory_for_scatter,
 )
 
 SHAPES = [(300, 40), (400, 170), (50, 300), (300, 500), (6, 3), (3, 9), (2, 1)]
@@ -244,3 +245,177 @@ def test_sparse_data_are_never_densified():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.1 * 3000 * 20_000 * 8
+
+
+def as_stored(X, kind, index, value):
+    """Return sparse data as others may hand them in, with every second zero stored."""
+    mask = (X != 0) | (np.add.outer(np.arange(X.shape[0]), np.arange(X.shape[1])) % 2 == 0)
+    rows, columns = np.nonzero(mask)
+    Y = sparse.coo_array((X[rows, columns].astype(value), (rows, columns)), shape=X.shape)
+    Y = Y.asformat(kind)
+    Y.indices, Y.indptr = Y.indices.astype(index), Y.indptr.astype(index)
+    return Y
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**16),
+    shape=st.sampled_from([(60, 9), (9, 60), (200, 150), (150, 200), (7, 7)]),
+    kind=st.sampled_from(["csr", "csc"]),
+    index=st.sampled_from(["int32", "int64"]),
+    weighted=st.booleans(),
+    mean=st.sampled_from([0.0, 1e3]),
+    blocks=st.booleans(),
+)
+def test_sparse_is_dense_in_every_form(seed, shape, kind, index, weighted, mean, blocks):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal(shape)
+    X[:, ::3] += mean
+    X[rng.random(shape) < 0.3] = 0.0
+    X[rng.random(shape[0]) < 0.1] = 0.0
+    X[:, rng.random(shape[1]) < 0.1] = 0.0
+    X[:, -1] = mean
+    weight = rng.integers(0, 3, shape[0]) + (np.arange(shape[0]) < 2.0) if weighted else None
+    order = rng.permutation(shape[1])
+    with pytest.MonkeyPatch.context() as patch:
+        if blocks:
+            patch.setattr("bsufs.scatter._BATCH_BYTES", 4096)
+        thin = make_scatter(as_stored(X, kind, index, "float64"), weight, order)
+        S = dense_formula(X[:, order], weight)
+        size = np.abs(S).max() or 1.0
+        W = rng.standard_normal((shape[1], 3))
+        np.testing.assert_allclose(thin @ W, S @ W, atol=1e-8 * size)
+        np.testing.assert_allclose(thin @ W[:, 0], S @ W[:, 0], atol=1e-8 * size)
+    np.testing.assert_allclose(thin.diagonal(), S.diagonal(), rtol=1e-8, atol=1e-300 + 1e-12 * size)
+    varies = np.ptp(X[:, order] if weight is None else X[weight > 0][:, order], axis=0) > 0
+    np.testing.assert_array_equal(thin.diagonal() > 0, varies)
+    np.testing.assert_allclose(thin.rows(np.array([1, 0])), S[[1, 0]], atol=1e-8 * size)
+    part = rng.permutation(shape[1])[: shape[1] // 2 + 1]
+    np.testing.assert_allclose(
+        thin.restricted(part) @ np.eye(part.size), S[np.ix_(part, part)], atol=1e-8 * size
+    )
+    turned = thin.restricted(np.argsort(order))
+    np.testing.assert_allclose(
+        turned @ np.eye(shape[1]), dense_formula(X, weight), atol=1e-8 * size
+    )
+
+
+def test_entries_that_are_stored_in_parts_are_added_up():
+    parts = sparse.csr_array(([1.0, 2.0, 4.0], [0, 0, 1], [0, 2, 3]), shape=(2, 2))
+    whole = np.array([[3.0, 0.0], [0.0, 4.0]])
+    np.testing.assert_allclose(make_scatter(parts) @ np.eye(2), dense_formula(whole))
+    assert parts.nnz == 3
+
+
+@pytest.mark.parametrize(("n", "d"), [(20_000, 800), (800, 20_000)])
+def test_sparse_data_are_held_once(n, d):
+    X = sparse.random_array((n, d), density=0.05, random_state=0, format="csr")
+    size = X.data.nbytes + X.indices.nbytes
+    order = np.random.default_rng(0).permutation(d)
+    tracemalloc.start()
+    scatter = make_scatter(X, order=order)
+    held, building = tracemalloc.get_traced_memory()
+    scatter @ np.ones((d, 4))
+    multiplying = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert np.shares_memory(scatter._X.data, X.data)
+    # The column numbers in their new order, and vectors as long as a row or a column.
+    assert held < 0.5 * size
+    assert max(building, multiplying) < held + 48 * 2**20
+
+
+@pytest.mark.parametrize(("n", "d"), [(900, 700), (700, 900)])
+def test_as_many_eigenpairs_as_it_takes(n, d):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 40)) * np.geomspace(30, 1, 40) @ rng.standard_normal((40, d))
+    X[rng.random((n, d)) < 0.5] = 0.0
+    thin, dense = make_scatter(sparse.csr_array(X)), make_scatter(X)
+    exact = np.linalg.eigvalsh(dense_formula(X))[::-1]
+    for enough, count in (
+        (lambda values: values[-1] <= 0.5 * (exact[11] + exact[12]), 13),
+        (lambda values: values[-1] <= 0.5 * (exact[44] + exact[45]), 46),
+        (lambda values: False, 20),
+        (lambda values: values[-1] <= 0.5 * (exact[190] + exact[191]), 192),
+    ):
+        most = 20 if count == 20 else min(n - 1, d)
+        values, vectors = thin.leading_eigenvectors_until(enough, most)
+        assert values.size >= count
+        np.testing.assert_allclose(values, exact[: values.size], rtol=1e-9)
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(values.size), atol=1e-10)
+        residual = thin @ vectors - vectors * values
+        assert np.abs(residual).max() < 1e-8 * exact[0]
+        beside, _ = dense.leading_eigenvectors_until(enough, most)
+        np.testing.assert_allclose(beside[:count], values[:count], rtol=1e-9)
+
+
+def test_a_scatter_that_does_not_fit_is_refused_in_words(monkeypatch):
+    monkeypatch.setattr("bsufs.scatter.available_memory", lambda: 10**9)
+    monkeypatch.setattr("bsufs.scatter._SURELY_FITS", 0)
+    accumulator = ScatterAccumulator(50_000)
+    accumulator.add(np.zeros((1, 50_000)))
+    with pytest.raises(MemoryError, match=r"50000 x 50000: with a copy 40\.0 GB, but 1\.0 GB"):
+        accumulator.add(np.zeros((1, 50_000)), tall=True)
+    assert accumulator.n_rows == 1
+    assert memory_for_scatter(10**6, 50_000) == 4 * 8 * 50_000**2
+    assert memory_for_scatter(100, 50_000) == 4 * 8 * 50_000 * 100
+
+
+def merged(parts, n_features):
+    """What a tree of accumulators gives, one for each part."""
+    accumulators = []
+    for X, weight in parts:
+        accumulators.append(ScatterAccumulator(n_features))
+        accumulators[-1].add(X, weight)
+    while len(accumulators) > 1:
+        one, other, *rest = accumulators
+        one.merge(other)
+        accumulators = [*rest, one]
+    return accumulators[0]
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    st.sampled_from([(40, 6), (12, 20), (25, 25)]),
+    st.lists(st.integers(0, 40), max_size=6).map(sorted),
+    st.booleans(),
+    st.sampled_from([0.0, 1e6]),
+)
+def test_merged_accumulators_are_the_operator_of_all_rows(shape, cuts, weighted, mean):
+    n, d = shape
+    # Multiples of a power of two, so that adding the mean rounds nothing off.
+    X = np.round(some_data(n, d) * 2**12) / 2**12
+    weight = np.arange(n) % 4 / 2.0 if weighted else None
+    rows = np.split(np.arange(n), np.minimum(cuts, n))
+    parts = [((X + mean)[r], None if weight is None else weight[r]) for r in rows]
+    scatter = merged(parts, d).scatter()
+    expected = dense_formula(X, weight)
+    np.testing.assert_allclose(
+        scatter @ np.eye(d), expected, rtol=1e-10, atol=1e-10 * np.abs(expected).max()
+    )
+    assert scatter.total_weight == pytest.approx(n if weight is None else weight.sum())
+
+
+@pytest.mark.parametrize("powers", [(0, 180), (180, 0), (-200, -190), (0, 0)])
+@pytest.mark.parametrize("shape", [(40, 6), (12, 20)])
+def test_merging_brings_both_to_the_unit_of_the_larger(powers, shape):
+    n, d = shape
+    halves = np.split(some_data(n, d), 2)
+    halves = [half * 10.0**power for half, power in zip(halves, powers, strict=True)]
+    scatter = merged([(half, None) for half in halves], d).scatter()
+    expected = make_scatter(np.vstack(halves))
+    assert scatter.unit_exponent == expected.unit_exponent
+    with np.errstate(under="ignore"):
+        np.testing.assert_allclose(scatter.diagonal(), expected.diagonal(), rtol=1e-10)
+
+
+def test_merging_leaves_the_other_as_it_was_and_needs_the_same_columns():
+    X = some_data(30, 5)
+    one, other = ScatterAccumulator(5), ScatterAccumulator(5)
+    one.add(X[:10])
+    other.add(X[10:])
+    before = other.scatter() @ np.eye(5)
+    one.merge(other)
+    one.merge(other)
+    np.testing.assert_array_equal(other.scatter() @ np.eye(5), before)
+    with pytest.raises(ValueError, match="other must have 5 columns to be merged, got 4"):
+        one.merge(ScatterAccumulator(4))

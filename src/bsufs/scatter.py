@@ -16,9 +16,10 @@ by pairwise updates of mean and S that stay exact when the mean dwarfs the devia
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -26,7 +27,9 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from bsufs._krylov import KrylovSpace
 from bsufs._linalg import some_eigenpairs
+from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Array, Indices, Mask
 from bsufs.stiefel import with_positive_peaks
 
@@ -34,12 +37,20 @@ from bsufs.stiefel import with_positive_peaks
 _BATCH_BYTES = 32 * 2**20
 # Below this size a dense eigendecomposition is faster than Lanczos, and safer.
 _SMALL = 128
+# Eigenpairs to compute first where it is not known how many are wanted.
+_FIRST_GUESS = 32
+# Beyond this share of all eigenpairs a Krylov space is no saving.
+_KRYLOV_SHARE = 0.2
 # Squares of entries within this range neither overflow nor vanish, whatever is summed.
 _SAFE_EXPONENT = 300
 # Ridge, relative to the mean diagonal entry, that makes regression on collinear columns well posed.
-_RIDGE = 1e-12
+RIDGE = 1e-12
 # Regression on more columns than this costs more than a selection; nobody reads it off a plot.
 _LARGEST_REGRESSION = 4096
+# Solving takes so many times the memory of S, or of the data where these are smaller.
+_COPIES_TO_SOLVE = 4
+# Below this nobody needs to ask how much memory there is.
+_SURELY_FITS = 2**28
 
 
 class Scatter(ABC):
@@ -137,6 +148,24 @@ class Scatter(ABC):
         """
         return self._block(features, slice(None)) * self.factor
 
+    def regression_rows(self, features: Indices) -> tuple[Array, Array]:
+        """Return what regression of all columns on some of them, step by step, has to know.
+
+        Parameters
+        ----------
+        features : array of int of shape (k,)
+            Which columns.
+
+        Returns
+        -------
+        across : array of shape (k, l)
+            Vectors with the lengths and angles of the rows S[features]; here these rows.
+        among : array of shape (k, k)
+            S[features, features].
+        """
+        across = self.rows(features)
+        return across, across[:, features]
+
     def trace(self) -> float:
         """Return the trace of S, the total sum of squared deviations.
 
@@ -164,10 +193,53 @@ class Scatter(ABC):
         """
         if not 1 <= m <= self.shape[0]:
             raise ValueError(f"m must be from 1 to n_features = {self.shape[0]}, got {m}.")
-        values, vectors = self._leading(m)
+        return self._in_order(*self._leading(m))
+
+    def _in_order(self, values: Array, vectors: Array) -> tuple[Array, Array]:
         descending = np.argsort(-values, kind="stable")
         values = np.maximum(values[descending], 0.0) * self.factor
         return values, with_positive_peaks(vectors[:, descending])
+
+    def leading_eigenvectors_until(
+        self, enough: Callable[[Array], bool], most: int
+    ) -> tuple[Array, Array]:
+        """Return the largest eigenpairs, as many as it takes.
+
+        Parameters
+        ----------
+        enough : callable
+            Whether some of the largest eigenvalues, in descending order, are all that are wanted.
+        most : int
+            This many pairs are enough in any case; at most n_features.
+
+        Returns
+        -------
+        values : array of shape (m,)
+            In descending order; no fewer than are enough.
+        vectors : array of shape (n_features, m)
+            See `leading_eigenvectors`.
+        """
+        size = min(_FIRST_GUESS, most)
+        while True:
+            values, vectors = self.leading_eigenvectors(size)
+            if size == most or enough(values):
+                return values, vectors
+            size = min(2 * size, most)
+
+    def frame(self, W: Array) -> Any:
+        """Return a matrix in the form in which this operator gives its eigenvectors.
+
+        Parameters
+        ----------
+        W : array of shape (n_features, m)
+            The matrix.
+
+        Returns
+        -------
+        array of shape (n_features, m)
+            Here the array itself.
+        """
+        return W
 
     def scaled(self, factor: float) -> Self:
         """Return factor * S, sharing all memory with this operator.
@@ -238,7 +310,7 @@ class Scatter(ABC):
     def _explained_gains(self, features: Indices) -> Array:
         """Return what each column adds to what those before it explain, block by block."""
         among = self._block(features, features)
-        lower = _ridged_cholesky(among)
+        lower = ridged_cholesky(among)
         gains = np.zeros(features.size)
         for block in _batches(self.shape[0], features.size):
             whitened = linalg.solve_triangular(
@@ -344,7 +416,7 @@ class FactoredScatter(Scatter):
         basis, singular, _ = linalg.svd(
             self.Xc[:, features], full_matrices=False, check_finite=False
         )
-        basis = basis[:, singular > math.sqrt(_RIDGE) * singular[0]]
+        basis = basis[:, singular > math.sqrt(RIDGE) * singular[0]]
         explained = 0.0
         for block in _batches(self.shape[0], self.Xc.shape[0]):
             shadow = basis.T @ self.Xc[:, block]
@@ -355,68 +427,165 @@ class FactoredScatter(Scatter):
 class SparseScatter(Scatter):
     """S of a sparse X, centred implicitly: S W = X'(X W) - mu (1'X W) and never a dense X.
 
+    The non-zeros are shared with the caller's matrix where that is CSR of float64; only their
+    column numbers are copied, to bring the columns in order. Products run over blocks of rows, so
+    that beside X and the result there is no array as long as X.
+
     Parameters
     ----------
     X : sparse matrix or array of shape (n, d)
         The data; kept as CSR, not densified.
     sample_weight : array of shape (n,), optional
         Non-negative weights.
+    order : array of int of shape (d,), optional
+        The column that comes first, second and so on in the operator; as they come by default.
     """
 
-    def __init__(self, X: Any, sample_weight: Array | None = None) -> None:
-        X = sparse.csr_array(X, dtype=np.float64)
+    # A copy of the non-zeros pays when about half of them have gone.
+    costly_to_restrict = 0.5
+
+    def __init__(
+        self, X: Any, sample_weight: Array | None = None, order: Indices | None = None
+    ) -> None:
+        if sample_weight is not None and not sample_weight.all():
+            X, sample_weight = X.tocsr()[sample_weight > 0], sample_weight[sample_weight > 0]
+        X = _without_doubles(sparse.csr_array(X))
         n, d = X.shape
         self.shape = (d, d)
-        self.unit_exponent = safe_unit_exponent(float(np.abs(X.data).max(initial=0.0)))
-        if self.unit_exponent:
-            X = sparse.csr_array(
-                (np.ldexp(X.data, -self.unit_exponent), X.indices, X.indptr), shape=X.shape
-            )
-        seen = X if sample_weight is None else X[np.flatnonzero(sample_weight)]
-        low, high = (extreme(axis=0).toarray().ravel() for extreme in (seen.min, seen.max))
-        self._constant: Mask = low == high
-        root = np.ones(n) if sample_weight is None else np.sqrt(sample_weight)
-        self.total_weight = float(n if sample_weight is None else sample_weight.sum())
-        self._X = X if sample_weight is None else sparse.csr_array(X.multiply(root[:, None]))
-        # CSC of the transpose is the same memory: both products run over stored rows.
-        self._Xt = self._X.T
-        self._root = root
-        self._mean: Array = (self._Xt @ root) / self.total_weight
         self.max_rank = min(max(n - 1, 1), d)
+        self.total_weight = float(n if sample_weight is None else sample_weight.sum())
+        data = X.data.astype(np.float64, copy=False)
+        largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
+        self.unit_exponent = safe_unit_exponent(largest)
+        if self.unit_exponent:
+            data = np.ldexp(data, -self.unit_exponent)
+        # Half the memory of the numbers that NumPy prefers, and faster products.
+        small = np.int32 if max(n, d, X.nnz) < 2**31 else np.int64
+        indices, indptr = X.indices, X.indptr.astype(small, copy=False)
+        if order is None:
+            indices = indices.astype(small, copy=False)
+        else:
+            place = np.empty(d, dtype=small)
+            place[order] = np.arange(d, dtype=small)
+            indices = place[indices]
+        self._X = _csr(data, indices, indptr, d)
+        self._weight = sample_weight
+        self._mean: Array = self._column_sums() / self.total_weight
+        self._variation: Array = self._squared_deviations()
+
+    def _column_sums(self) -> Array:
+        weight = np.ones(self._X.shape[0]) if self._weight is None else self._weight
+        sums: Array = self._X.T @ weight
+        return sums
+
+    def _squared_deviations(self) -> Array:
+        """Return the diagonal of S, exactly zero for constant columns.
+
+        Stored entries and the zeros between them are summed apart, so that no large numbers are
+        subtracted from each other.
+        """
+        n, d = self._X.shape
+        squares, stored_weight = np.zeros(d), np.zeros(d)
+        stored = np.zeros(d, dtype=np.intp)
+        sample = np.zeros(d)
+        varies = np.zeros(d, dtype=bool)
+        for rows, block in self._row_blocks(_BATCH_BYTES // 64):
+            columns = block.indices.astype(np.intp, copy=False)
+            sample[columns[stored[columns] == 0]] = block.data[stored[columns] == 0]
+            varies[columns[block.data != sample[columns]]] = True
+            counts = np.bincount(columns, minlength=d)
+            stored += counts
+            deviations = block.data - self._mean[columns]
+            deviations *= deviations
+            if self._weight is None:
+                stored_weight += counts
+            else:
+                weight = np.repeat(self._weight[rows], np.diff(block.indptr))
+                deviations *= weight
+                stored_weight += np.bincount(columns, weight, minlength=d)
+            squares += np.bincount(columns, deviations, minlength=d)
+        squares += np.maximum(self.total_weight - stored_weight, 0.0) * self._mean**2
+        varies |= (stored < n) & (sample != 0)
+        # A column that varies keeps a trace of it, however much of it rounding has eaten.
+        return np.where(varies, np.maximum(squares, np.finfo(np.float64).tiny), 0.0)
+
+    def _row_blocks(self, size: int) -> Iterator[tuple[slice, Any]]:
+        """Go through blocks of rows with about so many non-zeros; all of them share memory."""
+        X = self._X
+        n, d = X.shape
+        cuts = np.searchsorted(X.indptr, np.arange(size, X.nnz, size))
+        bounds = np.unique(np.concatenate([[0], cuts, [n]]))
+        for first, last in itertools.pairwise(bounds.tolist()):
+            start, stop = int(X.indptr[first]), int(X.indptr[last])
+            indptr = X.indptr[first : last + 1] - X.indptr[first]
+            yield (
+                slice(first, last),
+                _csr(X.data[start:stop], X.indices[start:stop], indptr, d),
+            )
 
     def _restricted(self, features: Mask | Indices) -> SparseScatter:
         other = copy.copy(self)
         columns = np.flatnonzero(features) if features.dtype == bool else features
-        other._X = sparse.csr_array(self._X[:, columns])
-        other._constant = self._constant[features]
-        other._Xt = other._X.T
-        other._mean = self._mean[features]
-        other.shape = (other._mean.size, other._mean.size)
-        other.max_rank = min(self.max_rank, other._mean.size)
+        if columns.size == self.shape[0] == np.unique(columns).size:
+            # Only the order changes, and the non-zeros stay where they are.
+            place = np.empty(columns.size, dtype=self._X.indices.dtype)
+            place[columns] = np.arange(columns.size, dtype=place.dtype)
+            X = self._X
+            other._X = _csr(X.data, place[X.indices], X.indptr, columns.size)
+        else:
+            other._X = sparse.csr_array(self._X[:, columns])
+        other._mean = self._mean[columns]
+        other._variation = self._variation[columns]
+        other.shape = (columns.size, columns.size)
+        other.max_rank = min(self.max_rank, columns.size)
         return other
 
     def _centred(self, W: Array) -> Array:
-        centred: Array = self._X @ W - np.multiply.outer(self._root, self._mean @ W)
+        """Return Xc W, for more features than samples."""
+        centred: Array = self._X @ W
+        centred -= self._mean @ W
+        if self._weight is not None:
+            centred *= _as_column(np.sqrt(self._weight), centred)
         return centred
 
     def _centred_transpose(self, Y: Array) -> Array:
-        image: Array = self._Xt @ Y - np.multiply.outer(self._mean, self._root @ Y)
+        """Return Xc'Y."""
+        if self._weight is not None:
+            Y = Y * _as_column(np.sqrt(self._weight), Y)
+        image: Array = self._X.T @ Y
+        image -= np.multiply.outer(self._mean, Y.sum(axis=0))
         return image
 
     def _product(self, W: Array) -> Array:
-        return self._centred_transpose(self._centred(W))
+        n, d = self._X.shape
+        shift = self._mean @ W
+        product, left = np.zeros(W.shape), np.zeros(W.shape[1:])
+        width = max(1, W.size // d)
+        # As many rows at a time as keep X W small, but no smaller than the result it is added to.
+        n_blocks = math.ceil(n / max(_BATCH_BYTES // (8 * width), d))
+        for rows, block in self._row_blocks(max(1, math.ceil(self._X.nnz / n_blocks))):
+            centred = block @ W
+            centred -= shift
+            if self._weight is not None:
+                centred *= _as_column(self._weight[rows], centred)
+            product += block.T @ centred
+            left += centred.sum(axis=0)
+        # What is left of the sum over rows is rounding, which a large mean would blow up.
+        product -= np.multiply.outer(self._mean, left)
+        return product
 
     def _diagonal(self) -> Array:
-        squares = np.asarray(self._X.multiply(self._X).sum(axis=0)).ravel()
-        centred = squares - self.total_weight * self._mean**2
-        # A column that varies keeps a trace of it, however much of it rounding has eaten.
-        return np.where(self._constant, 0.0, np.maximum(centred, np.finfo(np.float64).tiny))
+        return self._variation
 
     def _block(self, rows: Any, columns: Any) -> Array:
-        raw = (self._Xt[rows] @ self._X[:, columns]).toarray()
-        block: Array = raw - self.total_weight * np.multiply.outer(
-            self._mean[rows], self._mean[columns]
-        )
+        block = np.zeros((self._mean[rows].size, self._mean[columns].size))
+        everything = block.shape[1] == self.shape[0] and isinstance(columns, slice)
+        for samples, X in self._row_blocks(_BATCH_BYTES // 8):
+            left = X[:, rows]
+            if self._weight is not None:
+                left.data *= np.repeat(self._weight[samples], np.diff(left.indptr))
+            block += (left.T @ (X if everything else X[:, columns])).toarray()
+        block -= self.total_weight * np.multiply.outer(self._mean[rows], self._mean[columns])
         return block
 
     def _leading(self, m: int) -> tuple[Array, Array]:
@@ -429,15 +598,92 @@ class SparseScatter(Scatter):
             gram = self._centred(self._centred_transpose(np.eye(n)))
             values, left = some_eigenpairs(gram, max(n - m, 0), n - 1)
             return _from_left_vectors(values, self._centred_transpose(left), m)
+        if m > _KRYLOV_SHARE * min(n, d):
+            if d <= n:
+                return _lanczos(self._product, d, m)
+            values, left = _lanczos(self._product_of_samples, n, m)
+            return _from_left_vectors(values, self._centred_transpose(left), m)
+        return self._krylov(lambda values: m)
+
+    def leading_eigenvectors_until(
+        self, enough: Callable[[Array], bool], most: int
+    ) -> tuple[Array, Array]:
+        """Return the largest eigenpairs, as many as it takes, from one Krylov space.
+
+        Parameters
+        ----------
+        enough : callable
+            Whether some of the largest eigenvalues, in descending order, are all that are wanted.
+        most : int
+            This many pairs are enough in any case; at most n_features.
+
+        Returns
+        -------
+        values : array of shape (m,)
+            In descending order; no fewer than are enough.
+        vectors : array of shape (n_features, m)
+            See `leading_eigenvectors`.
+        """
+        limit = int(_KRYLOV_SHARE * min(self._X.shape))
+        if limit <= _SMALL // 4:
+            return super().leading_eigenvectors_until(enough, most)
+
+        def n_wanted(values: Array) -> int:
+            scaled = np.maximum(values, 0.0) * self.factor
+            tried = range(1, min(values.size, most, limit) + 1)
+            first = next((m for m in tried if enough(scaled[:m])), values.size + 1)
+            return min(first, most, limit)
+
+        values, vectors = self._in_order(*self._krylov(n_wanted))
+        if values.size < most and not enough(values):
+            return super().leading_eigenvectors_until(enough, most)
+        return values, vectors
+
+    def _krylov(self, n_wanted: Callable[[Array], int]) -> tuple[Array, Array]:
+        n, d = self._X.shape
         if d <= n:
-            return _lanczos(self._product, d, m)
-        values, left = _lanczos(lambda v: self._centred(self._centred_transpose(v)), n, m)
-        return _from_left_vectors(values, self._centred_transpose(left), m)
+            return KrylovSpace(self._product, d).largest(n_wanted)
+        values, left = KrylovSpace(self._product_of_samples, n).largest(n_wanted)
+        return _from_left_vectors(values, self._centred_transpose(left), values.size)
+
+    def _product_of_samples(self, Y: Array) -> Array:
+        return self._centred(self._centred_transpose(Y))
 
 
-def _ridged_cholesky(A: Array) -> Array:
-    """Return the lower Cholesky factor of a semidefinite matrix, with the ridge that it needs."""
-    ridge = _RIDGE * A.trace()
+def _csr(data: Array, indices: Any, indptr: Any, d: int) -> Any:
+    """Return a CSR array over memory that is there, without the checks of its constructor."""
+    X = sparse.csr_array((indptr.size - 1, d), dtype=np.float64)
+    X.data, X.indices, X.indptr = data, indices, indptr
+    return X
+
+
+def _without_doubles(X: Any) -> Any:
+    """Return a CSR array in which no entry is stored in several parts."""
+    if X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
+def _as_column(weight: Array, Y: Array) -> Array:
+    return weight if Y.ndim == 1 else weight[:, None]
+
+
+def ridged_cholesky(A: Array) -> Array:
+    """Return the lower Cholesky factor of a semidefinite matrix, with the ridge that it needs.
+
+    Parameters
+    ----------
+    A : array of shape (k, k)
+        Symmetric, positive semidefinite up to rounding.
+
+    Returns
+    -------
+    array of shape (k, k)
+        The factor.
+    """
+    ridge = RIDGE * A.trace()
     while True:
         ridged = A.copy()
         ridged[np.diag_indices_from(A)] += ridge
@@ -467,7 +713,7 @@ def _from_left_vectors(values: Array, images: Array, m: int) -> tuple[Array, Arr
 def _completed(values: Array, vectors: Array, m: int) -> tuple[Array, Array]:
     """Normalise vectors given in descending order; fill up to m in the null space."""
     values = values[:m]
-    sound = values > np.finfo(np.float64).eps * values.max(initial=0.0) * max(vectors.shape)
+    sound = sound_values(values, max(vectors.shape))
     basis = vectors[:, :m][:, sound]
     missing = m - basis.shape[1]
     if missing:
@@ -477,6 +723,25 @@ def _completed(values: Array, vectors: Array, m: int) -> tuple[Array, Array]:
     # Householder QR leaves an orthonormal set as it is, up to sign.
     frame, _ = linalg.qr(basis, mode="economic", check_finite=False)
     return np.concatenate([values[sound], np.zeros(missing)]), frame
+
+
+def sound_values(values: Array, size: int) -> Mask:
+    """Return which eigenvalues are more than rounding of the largest.
+
+    Parameters
+    ----------
+    values : array of shape (m,)
+        Eigenvalues.
+    size : int
+        Size of the matrix.
+
+    Returns
+    -------
+    array of bool of shape (m,)
+        True for those that are.
+    """
+    sound: Mask = values > np.finfo(np.float64).eps * values.max(initial=0.0) * size
+    return sound
 
 
 def _batches(total: int, width: int) -> Iterator[slice]:
@@ -533,16 +798,51 @@ class ScatterAccumulator:
             X, sample_weight = X[sample_weight > 0], sample_weight[sample_weight > 0]
         if X.shape[0] == 0:
             return
+        folds = self._S is not None or tall or self.n_rows + X.shape[0] >= self.n_features
+        if folds and self._S is None:
+            _require_memory_for_square(self.n_features)
         self._note_extremes(X)
         self.n_rows += X.shape[0]
         self._kept.append((X, sample_weight))
-        if self._S is not None or tall or self.n_rows >= self.n_features:
+        if folds:
+            self._fold_kept_rows()
+
+    def merge(self, other: ScatterAccumulator) -> None:
+        """Take in the rows of another accumulator, as if they had come here as further batches.
+
+        Parameters
+        ----------
+        other : ScatterAccumulator
+            Of the same columns in the same order; not changed, but its rows may be kept.
+        """
+        if self.n_features != other.n_features:
+            raise ValueError(
+                f"other must have {self.n_features} columns to be merged, got {other.n_features}."
+            )
+        self._widen(other._low, other._high)
+        self.n_rows += other.n_rows
+        self._kept += other._kept
+        if other._S is not None:
+            shift = other.unit_exponent - self.unit_exponent
+            S, mean = other._S, other._mean
+            if shift:
+                S, mean = np.ldexp(S, 2 * shift), np.ldexp(mean, shift)
+            if self._S is None:
+                self._S = np.zeros_like(S)
+            self._S += S
+            self._shift_mean(self._S, mean, other.total_weight)
+        if self._S is not None or self.n_rows >= self.n_features:
             self._fold_kept_rows()
 
     def _note_extremes(self, X: NDArray[Any]) -> None:
-        self._low = np.minimum(self._low, self._ordered(X.min(axis=0)))
-        self._high = np.maximum(self._high, self._ordered(X.max(axis=0)))
-        exponent = safe_unit_exponent(max(-float(self._low.min()), float(self._high.max())))
+        self._widen(self._ordered(X.min(axis=0)), self._ordered(X.max(axis=0)))
+
+    def _widen(self, low: NDArray[Any], high: NDArray[Any]) -> None:
+        """Note the smallest and largest entries of new rows; choose the unit anew."""
+        self._low = np.minimum(self._low, low)
+        self._high = np.maximum(self._high, high)
+        largest = max(-float(self._low.min()), float(self._high.max()))
+        exponent = safe_unit_exponent(largest) if np.isfinite(largest) else 0
         if exponent != self.unit_exponent:
             shift = self.unit_exponent - exponent
             self._mean = np.ldexp(self._mean, shift)
@@ -562,16 +862,22 @@ class ScatterAccumulator:
         for X, sample_weight in self._kept:
             for rows in _batches(X.shape[0], self.n_features):
                 weight = None if sample_weight is None else sample_weight[rows]
-                batch, mean, weight_sum = _centred(self._in_units(X[rows]), weight)
+                batch, mean, weight_sum = centred_rows(self._in_units(X[rows]), weight)
                 S += batch.T @ batch
-                step = mean - self._mean
-                share = weight_sum / (self.total_weight + weight_sum)
-                if self.total_weight:
-                    S += np.multiply.outer(step * (self.total_weight * share), step)
-                self._mean = self._mean + step * share
-                self.total_weight += weight_sum
+                self._shift_mean(S, mean, weight_sum)
         self._S = S
         self._kept = []
+
+    def _shift_mean(self, S: Array, mean: Array, weight: float) -> None:
+        """Bring in rows of which S has the deviations from their own mean."""
+        if not weight:
+            return
+        step = mean - self._mean
+        share = weight / (self.total_weight + weight)
+        if self.total_weight:
+            S += np.multiply.outer(step * (self.total_weight * share), step)
+        self._mean = self._mean + step * share
+        self.total_weight += weight
 
     def scatter(self) -> Scatter:
         """Return the operator of all rows so far.
@@ -603,15 +909,34 @@ class ScatterAccumulator:
                 Xc[row:end] = self._in_units(X[rows])
                 weights[row:end] = 1.0 if weight is None else weight[rows]
                 row = end
-        _, _, total = _centred(Xc, None if (weights == 1.0).all() else weights, out=Xc)
+        _, _, total = centred_rows(Xc, None if (weights == 1.0).all() else weights, out=Xc)
         Xc[:, constant] = 0.0
         return FactoredScatter(Xc, total)
 
 
-def _centred(
+def centred_rows(
     X: Array, weight: Array | None, out: Array | None = None
 ) -> tuple[Array, Array, float]:
-    """Return the centred rows scaled by the roots of their weights, the means, the weight sum."""
+    """Return the centred rows scaled by the roots of their weights, the means, the weight sum.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows.
+    weight : array of shape (n,), optional
+        Positive weights.
+    out : array of shape (n, d), optional
+        Where to put the centred rows.
+
+    Returns
+    -------
+    centred : array of shape (n, d)
+        The rows less the mean, by the roots of the weights.
+    mean : array of shape (d,)
+        The weighted mean.
+    total : float
+        Sum of the weights.
+    """
     total = float(X.shape[0]) if weight is None else float(weight.sum())
     mean = X.mean(axis=0) if weight is None else weight @ X / total
     centred = np.subtract(X, mean, out=out)
@@ -621,6 +946,36 @@ def _centred(
     if weight is not None:
         centred *= np.sqrt(weight)[:, None]
     return centred, mean + correction, total
+
+
+def memory_for_scatter(n_samples: int, n_features: int) -> int:
+    """Return how many bytes it takes to stream dense rows and to solve.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+        The size of the data.
+
+    Returns
+    -------
+    int
+        Four times the smaller of S and the data: as accumulated, in the order in which it is
+        solved, and what the path takes beside it.
+    """
+    return _COPIES_TO_SOLVE * 8 * n_features * min(n_samples, n_features)
+
+
+def _require_memory_for_square(d: int) -> None:
+    """Raise an error where S and one copy of it do not fit, instead of dying half-way."""
+    needed = 2 * 8 * d * d
+    if needed < _SURELY_FITS or needed <= (available := available_memory()):
+        return
+    raise MemoryError(
+        f"{d} features with as many rows need a scatter matrix of {d} x {d}: with a copy "
+        f"{size_in_words(needed)}, but {size_in_words(available)} of memory is available. Pass a "
+        "sparse matrix, of which no such matrix is made, fewer rows than features, or fewer "
+        "features (drop those of least variance first)."
+    )
 
 
 def safe_unit_exponent(largest: float) -> int:
@@ -669,8 +1024,7 @@ def make_scatter(
            [6., 6.]])
     """
     if sparse.issparse(X):
-        X = sparse.csr_array(X)
-        return SparseScatter(X if order is None else X[:, order], sample_weight)
+        return SparseScatter(X, sample_weight, order)
     n, d = X.shape
     accumulator = ScatterAccumulator(d, order)
     accumulator.add(X, sample_weight, tall=n >= d)

@@ -6,6 +6,8 @@ metric is the Frobenius inner product throughout.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import linalg
 
@@ -50,16 +52,53 @@ def polar_factor(B: Array) -> Array:
         )
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         gram = B.T @ B
-    if not np.isfinite(gram).all():
+    factor = polar_multiplier(gram)
+    if factor is None:
         return _polar_by_svd(B)
+    W: Array = B @ factor.multiplier
+    return _newton_schulz(W) if factor.needs_polish else W
+
+
+@dataclass(frozen=True)
+class PolarMultiplier:
+    """What turns B into its polar factor: W = B R.
+
+    Parameters
+    ----------
+    multiplier : array of shape (m, m)
+        The matrix R = (B'B)^(-1/2).
+    needs_polish : bool
+        Whether rounding has left B R so far from orthonormal that it needs a further step.
+    """
+
+    multiplier: Array
+    needs_polish: bool
+
+
+def polar_multiplier(gram: Array) -> PolarMultiplier | None:
+    """Return what turns a matrix into its polar factor, from its Gram matrix alone.
+
+    Parameters
+    ----------
+    gram : array of shape (m, m)
+        B'B, of which B itself is not needed: its rows may be in many places.
+
+    Returns
+    -------
+    PolarMultiplier or None
+        None where the Gram matrix does not determine the factor well enough.
+    """
+    if not np.isfinite(gram).all():
+        return None
     eigenvalues, Q = linalg.eigh(gram, check_finite=False)
     smallest, largest = eigenvalues[0], eigenvalues[-1]
-    if not smallest * _POLISHABLE > largest or largest < np.finfo(B.dtype).tiny / _eps(B) ** 2:
-        return _polar_by_svd(B)
-    W: Array = B @ ((Q / np.sqrt(eigenvalues)) @ Q.T)
-    if smallest * _WELL_CONDITIONED < largest:
-        W = _newton_schulz(W)
-    return W
+    if (
+        not smallest * _POLISHABLE > largest
+        or largest < np.finfo(gram.dtype).tiny / _eps(gram) ** 2
+    ):
+        return None
+    R: Array = (Q / np.sqrt(eigenvalues)) @ Q.T
+    return PolarMultiplier(R, bool(smallest * _WELL_CONDITIONED < largest))
 
 
 def _newton_schulz(W: Array) -> Array:

@@ -47,7 +47,8 @@ def test_the_search_of_the_library_decides(invoke, table, tmp_path, searched):
 
 
 def test_what_was_tried_is_told_and_the_names_stay_alone(invoke, table):
-    words = ("select", table, *OTHERS, "-k", "2,3,auto", "--tune", "--set", "n_components=2")
+    words = ("select", table, *OTHERS, "-k", "2,3,auto", "--tune", "--method", "BSUFS")
+    words += ("--set", "n_components=2")
     result = invoke(*words)
     assert len(result.out.split()) in (2, 3, 4, 5, 6)
     # Three numbers, p and beta_row; the number of components is set and not tried.

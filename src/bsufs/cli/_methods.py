@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -17,8 +17,9 @@ from bsufs._typing import Array, Indices
 from bsufs.cli._console import Reporter
 from bsufs.cli._options import one_of, parse_delimiter, parse_names
 from bsufs.metrics import batched_kmeans, clustering_accuracy, normalized_mutual_information
+from bsufs.scatter import Scatter, make_scatter
 from bsufs.selectors import all_selectors
-from bsufs.tables import MissingValues, Table, read_table, resolve_missing
+from bsufs.tables import MissingValues, Table, read_table, resolve_missing, write_table
 
 # Parameters that have options of their own, or make no sense in a shell.
 _NOT_SETTABLE = {
@@ -30,6 +31,27 @@ _NOT_SETTABLE = {
     "verbose": None,
 }
 _KMEANS_RUNS = 20
+
+
+@dataclass(frozen=True)
+class Features:
+    """What there is to select from.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the features.
+    n_rows : int
+        Number of rows; 0 as long as it is not known.
+    """
+
+    names: tuple[str, ...]
+    n_rows: int
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.names)
 
 
 @dataclass(frozen=True)
@@ -46,9 +68,97 @@ class Input:
         What was missing.
     """
 
+    # What clusters best without labels; see the documentation on choosing without labels.
+    default_method: ClassVar[str] = "AlignedBSUFS"
+
     table: Table
     X: Any
     missing: MissingValues
+
+    def fit(self, selector: Any) -> Indices:
+        """Fit a selector and return the columns it selects, best first.
+
+        Parameters
+        ----------
+        selector : BaseSelector
+            The selector.
+
+        Returns
+        -------
+        array of int
+            Column numbers.
+        """
+        return fit(selector, self.X)
+
+    def scatter(self, selector: Any) -> Scatter:
+        """Return the scatter of the table.
+
+        Parameters
+        ----------
+        selector : BaseSelector
+            The selector that has seen it; not used.
+
+        Returns
+        -------
+        Scatter
+            In the order of the columns.
+        """
+        return make_scatter(self.X)
+
+    def classes(self, label: str) -> tuple[Any, Any]:
+        """Return the classes of the rows that have one, and which rows these are.
+
+        Parameters
+        ----------
+        label : str
+            The column of classes.
+
+        Returns
+        -------
+        tuple of arrays
+            Classes and rows.
+        """
+        return labels_of(self.table, label)
+
+    def clustering(self, best_first: Indices, classes: Any, seed: int) -> dict[str, Clustering]:
+        """Run k-means on the selected columns, and on all.
+
+        Parameters
+        ----------
+        best_first : array of int
+            The selected columns.
+        classes : tuple of arrays
+            The classes, and the rows that have one.
+        seed : int
+            Seed of the starts.
+
+        Returns
+        -------
+        dict
+            The scores under "selected" and "all".
+        """
+        return {
+            "selected": cluster(dense_columns(self.X, best_first), classes, seed),
+            "all": cluster(self.X, classes, seed),
+        }
+
+    def write(
+        self, best_first: Indices, output: str, order: Literal["table", "rank"], force: bool
+    ) -> None:
+        """Write the reduced table.
+
+        Parameters
+        ----------
+        best_first : array of int
+            The selected columns.
+        output : str
+            The file.
+        order : {"table", "rank"}
+            Order of its columns.
+        force : bool
+            Whether an old file may be replaced.
+        """
+        write_table(self.table.features(best_first, order), output, force=force)
 
 
 @dataclass(frozen=True)
@@ -78,6 +188,7 @@ def read_input(
     no_header: bool,
     array: str | None,
     report: Reporter,
+    stdin: Any = None,
 ) -> Input:
     """Read a table, settle its missing values, and scale it.
 
@@ -95,6 +206,8 @@ def read_input(
         How to read the file.
     report : Reporter
         Where notices go.
+    stdin : binary file, optional
+        What "-" reads; by default standard input.
 
     Returns
     -------
@@ -109,6 +222,7 @@ def read_input(
             delimiter=parse_delimiter(delimiter),
             header=not no_header,
             array=array,
+            stdin=stdin,
         )
     for notice in table.notices:
         report.say(notice)
@@ -116,7 +230,7 @@ def read_input(
         table, found = resolve_missing(table, missing)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
-    _say_what_was_missing(found, missing, report)
+    say_what_was_missing(found, missing, report)
     if table.n_rows < 2:
         raise ValueError(f"{path}: at least two rows are needed to see any variation, got 1.")
     X = table.values
@@ -125,7 +239,18 @@ def read_input(
     return Input(table, X, found)
 
 
-def _say_what_was_missing(found: MissingValues, how: str, report: Reporter) -> None:
+def say_what_was_missing(found: MissingValues, how: str, report: Reporter) -> None:
+    """Say what was missing and what was done about it, where anything was.
+
+    Parameters
+    ----------
+    found : MissingValues
+        What was missing.
+    how : str
+        What was to be done.
+    report : Reporter
+        Where to say it.
+    """
     if not found.n_missing and not found.n_infinite:
         return
     done = {
@@ -208,14 +333,14 @@ def _check_settings(
         )
 
 
-def column_numbers(names: Sequence[str], table: Table, option: str) -> list[int]:
+def column_numbers(names: Sequence[str], table: Table | Features, option: str) -> list[int]:
     """Return the numbers of features given by name.
 
     Parameters
     ----------
     names : sequence of str
         The names.
-    table : Table
+    table : Table or Features
         Where they must be.
     option : str
         What they were given for, for the message.
@@ -234,14 +359,14 @@ def column_numbers(names: Sequence[str], table: Table, option: str) -> list[int]
     return [place[name] for name in names]
 
 
-def check_number(number: int | float | str, table: Table) -> None:
+def check_number(number: int | float | str, table: Table | Features) -> None:
     """Raise an error where more features are wanted than there are.
 
     Parameters
     ----------
     number : int, float or "auto"
         How many.
-    table : Table
+    table : Table or Features
         Where from.
     """
     if isinstance(number, int) and number > table.n_features:
@@ -269,6 +394,22 @@ def fit(selector: Any, X: Any) -> Indices:
     if sparse.issparse(X) and not selector.__sklearn_tags__().input_tags.sparse:
         X = X.toarray()
     selector.fit(X)
+    return best_first_of(selector)
+
+
+def best_first_of(selector: Any) -> Indices:
+    """Return the columns that a fitted selector selects, best first.
+
+    Parameters
+    ----------
+    selector : BaseSelector
+        The selector.
+
+    Returns
+    -------
+    array of int
+        Column numbers.
+    """
     best_first: Indices = np.argsort(selector.ranking_)[: int(selector.support_.sum())]
     return best_first
 
@@ -309,7 +450,26 @@ def labels_of(table: Table, label: str) -> tuple[Any, Any]:
     rows : array of int
         The rows.
     """
-    cells = table.carried.column(label).to_pylist()
+    return classes_in(table.carried.column(label).to_pylist(), label)
+
+
+def classes_in(cells: Sequence[Any], label: str) -> tuple[Any, Any]:
+    """Return the classes of the rows that have one, and which rows these are.
+
+    Parameters
+    ----------
+    cells : sequence
+        The column of classes.
+    label : str
+        Its name, for the message.
+
+    Returns
+    -------
+    labels : array of str
+        The classes.
+    rows : array of int
+        The rows.
+    """
     rows = [row for row, cell in enumerate(cells) if cell is not None and str(cell).strip()]
     labels = np.array([str(cells[row]) for row in rows])
     n_classes = len(set(labels.tolist()))

@@ -150,6 +150,16 @@ ForceOption = Annotated[bool, typer.Option("--force", metavar="", help="Replace 
 QuietOption = Annotated[
     bool, typer.Option("-q", "--quiet", metavar="", help="No words on standard error.")
 ]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(
+        "--memory",
+        metavar="SIZE",
+        rich_help_panel=_READING,
+        help="A text or Parquet table that takes more than this, such as 2GB, is read in batches "
+        "of rows. Default: a quarter of the memory that is free.",
+    ),
+]
 
 
 def parse_number(text: str) -> int | float | str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -17,6 +17,7 @@ from bsufs.cli._options import (
     JobsOption,
     JsonOption,
     LabelOption,
+    MemoryOption,
     Missing,
     MissingOption,
     NoHeaderOption,
@@ -52,7 +53,9 @@ _EPILOG = """
 
 [cyan]bsufs select table.csv -k 10,20,50 --tune[/cyan]
 
-[cyan]bsufs select table.csv -k 9 --must-keep age,sex --set lambda_element=0[/cyan]
+[cyan]bsufs select larger-than-memory.parquet -k 50 -o small.parquet[/cyan]
+
+[cyan]bsufs select table.csv -k 9 --must-keep age,sex --set n_components=5[/cyan]
 """
 
 
@@ -94,13 +97,14 @@ def select(
     report_file: ReportOption = None,
     subsamples: SubsamplesOption = 20,
     method: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME",
-            help="Any selector, such as MCFS or ColumnSubset.",
+            help="Any selector, such as MCFS or ColumnSubset. Default: AlignedBSUFS, or BSUFS for "
+            "a table that is read in batches.",
             autocompletion=_methods,
         ),
-    ] = "BSUFS",
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; repeatable."),
@@ -149,6 +153,7 @@ def select(
     delimiter: DelimiterOption = None,
     no_header: NoHeaderOption = False,
     array: ArrayOption = None,
+    memory: MemoryOption = None,
     force: ForceOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -171,10 +176,11 @@ def select(
     check_targets(force, output=output, names=names, json=json_file, report=report_file)
 
     from bsufs.cli import _methods as methods
+    from bsufs.cli._input import open_input
 
     # A wrong method, parameter or criterion is told before a large table is read.
-    methods.make_selector(
-        method,
+    untried = methods.make_selector(
+        method or methods.Input.default_method,
         numbers[0],
         seed=seed,
         settings=chosen_settings,
@@ -187,10 +193,19 @@ def select(
     if others:
         from bsufs.cli import _comparison as comparison
 
-        other_names = comparison.others_than(method, parse_names(others))
+        other_names = comparison.others_than(type(untried).__name__, parse_names(others))
     report = Reporter(quiet)
-    found = methods.read_input(
+    needs_all = {
+        "--report": report_file is not None,
+        f"--method {method}": method is not None and not hasattr(untried, "partial_fit"),
+        "--tune": tune,
+        "--compare": others is not None,
+        f"-o {output}": output is not None and output.endswith((".npy", ".npz")),
+    }
+    found = open_input(
         table,
+        memory=memory,
+        needs_all=[option for option, does in needs_all.items() if does],
         ignore=ignore,
         label=label,
         missing=missing.value,
@@ -200,11 +215,13 @@ def select(
         array=array,
         report=report,
     )
+    # What uses it is named above, so that it was read at once.
+    whole = cast("methods.Input", found)
     for number in numbers:
         methods.check_number(number, found.table)
-    classes = None if label is None else methods.labels_of(found.table, label)
+    classes = None if label is None else found.classes(label)
     selector = methods.make_selector(
-        method,
+        method or found.default_method,
         numbers[0],
         seed=seed,
         jobs=jobs,
@@ -225,24 +242,20 @@ def select(
         if tune:
             fitted = tuning.make_search(
                 selector,
-                found.X,
+                whole.X,
                 numbers,
                 criterion=criterion,
                 fixed=chosen_settings,
                 seed=seed,
                 jobs=jobs,
             )
-        best_first = methods.fit(fitted, found.X)
+        best_first = found.fit(fitted)
         selector = fitted.best_estimator_ if tune else fitted
         seconds = time.perf_counter() - start
         result = _result(found, selector, best_first)
         clustering: dict[str, Clustering] = {}
         if classes is not None:
-            selected = methods.dense_columns(found.X, best_first)
-            clustering = {
-                "selected": methods.cluster(selected, classes, seed),
-                "all": methods.cluster(found.X, classes, seed),
-            }
+            clustering = found.clustering(best_first, classes, seed)
     tuned = tuning.tuning_document(fitted) if tune else None
     if tuned is not None:
         tuning.say_tuning(tuned, report)
@@ -270,7 +283,7 @@ def select(
     outcomes = []
     if others:
         with methods.at_most_threads(jobs):
-            judge = comparison.Judge(found, classes, seed)
+            judge = comparison.Judge(whole, classes, seed)
             row = judge.row(name, [best_first], seconds, None)
             outcomes = [
                 comparison.Outcome(row, selector, best_first),
@@ -287,14 +300,14 @@ def select(
         with report.busy("writing the report"), methods.at_most_threads(jobs):
             page = make_page(
                 fitted,
-                found,
+                whole,
                 about=_about(document),
                 comparison=comparison.page_comparison(outcomes, tune) if others else None,
                 n_subsamples=subsamples,
                 seed=seed,
                 command=command_of(context),
             )
-    _write(found.table, best_first, document, output, names, json_file, order.value, force)
+    _write(found, best_first, document, output, names, json_file, order.value, force)
     if page is not None and report_file is not None:
         write_text(page, report_file, force)
     if output is None and names is None and json_file is None and report_file is None:
@@ -303,9 +316,7 @@ def select(
 
 def _result(found: Any, selector: Any, best_first: Any) -> list[dict[str, Any]]:
     """Return what is known of the selected features, best first."""
-    from bsufs.scatter import make_scatter
-
-    scatter = make_scatter(found.X)
+    scatter = found.scatter(selector)
     variances = scatter.diagonal()
     total = float(variances.sum())
     # Of data that do not vary nothing is left to explain.
@@ -343,7 +354,7 @@ def _say_clustering(clustering: dict[str, Clustering], report: Reporter) -> None
 
 
 def _write(
-    table: Any,
+    found: Any,
     best_first: Any,
     document: dict[str, Any],
     output: str | None,
@@ -352,10 +363,8 @@ def _write(
     order: Any,
     force: bool,
 ) -> None:
-    from bsufs.tables import write_table
-
     if output is not None:
-        write_table(table.features(best_first, order), output, force=force)
+        found.write(best_first, output, order, force)
     if names is not None:
         lines = "".join(f"{one_line(row['name'])}\n" for row in document["selected"])
         write_text(lines, names, force)

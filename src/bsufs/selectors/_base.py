@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -17,6 +16,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._columns import canonical_order, column_variances, feature_mask
+from bsufs.selectors._dask_input import check_columns, chosen_columns, is_dask
+from bsufs.selectors._validation import (
+    checked_weight,
+    non_finite,
+    not_numeric,
+    require_positive_weight,
+    require_two_rows,
+)
 
 # What `n_features_to_select` may be, for every selector.
 NUMBER_OF_FEATURES = [
@@ -55,8 +62,59 @@ class Scored:
     explained_curve: Callable[[Indices], Array] | None = None
 
 
+class LazyTransform:
+    """Keeps Dask collections lazy in `transform`.
+
+    A class of its own, in front of scikit-learn's: these turn what `transform` returns into the
+    container that `set_output` asks for, which would compute it.
+    """
+
+    def transform(self, X: Any) -> Any:
+        """Reduce X to the selected features.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        array, data frame, sparse matrix or Dask collection of shape (n_samples, k)
+            The selected columns; a Dask collection stays lazy, whatever `set_output` asks for.
+        """
+        inherited: Any = super()
+        if not is_dask(X):
+            return inherited.transform(X)
+        check_is_fitted(self)
+        check_columns(self, X, reset=False)
+        return chosen_columns(X, inherited.get_support())
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit to X, and reduce X to the selected features.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+            The data.
+        y : None
+            Not used; there for the scikit-learn interface.
+        **fit_params
+            Handed on to `fit`.
+
+        Returns
+        -------
+        array, data frame, sparse matrix or Dask collection of shape (n_samples, k)
+            The selected columns; a Dask collection stays lazy.
+        """
+        inherited: Any = super()
+        if not is_dask(X):
+            return inherited.fit_transform(X, y, **fit_params)
+        selector: Any = self
+        return selector.fit(X, y, **fit_params).transform(X)
+
+
 # scikit-learn has no type hints, so its classes are Any to the type checker.
-class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of the selectors: a subclass scores the features, this class does the rest.
 
     A subclass implements `_fit`, which sets the attributes that are its own and returns the scores
@@ -101,11 +159,8 @@ class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self._validate_params()
             X, weight = self._validated(X, sample_weight, reset=True)
             require_two_rows(X.shape[0])
-            if weight is not None and not weight.any():
-                raise ValueError(
-                    "sample_weight must have a positive entry, got only zero weights. Leave it out "
-                    "to weigh all rows alike."
-                )
+            if weight is not None:
+                require_positive_weight(weight)
             self._finish(self._fit(X, weight))
         except BaseException:
             # A failed or interrupted fit leaves nothing behind that looks fitted.
@@ -131,12 +186,14 @@ class BaseSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             )
         except (ValueError, TypeError) as error:
             if "could not convert" in str(error) or "DType" in type(error).__name__:
-                raise ValueError(_not_numeric(X, error)) from error
+                raise ValueError(not_numeric(X, error)) from error
             raise
-        _check_finite(X, getattr(self, "feature_names_in_", None))
+        wrong = non_finite(X)
+        if wrong is not None:
+            raise wrong.error(self._feature_names())
         if sample_weight is None:
             return X, None
-        return X, _checked_weight(sample_weight, X.shape[0])
+        return X, checked_weight(sample_weight, X.shape[0])
 
     def _feature_names(self) -> Any:
         return getattr(self, "feature_names_in_", None)
@@ -265,83 +322,3 @@ class ScoringSelector(BaseSelector):
 
 def _half(n_features: int) -> int:
     return max(1, round(0.5 * n_features))
-
-
-def require_two_rows(n_rows: int) -> None:
-    """Raise an error if there are too few rows to see any variation.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-    """
-    if n_rows < 2:
-        raise ValueError(
-            "X must have at least two rows, or there is no variation to see, got "
-            f"n_samples = {n_rows}. Pass more rows."
-        )
-
-
-def _checked_weight(sample_weight: Any, n_rows: int) -> Array:
-    weight = np.asarray(sample_weight, dtype=np.float64)
-    if weight.ndim == 0:
-        weight = np.full(n_rows, float(weight))
-    if weight.shape != (n_rows,):
-        raise ValueError(
-            f"sample_weight must have one number for each of the {n_rows} rows, got shape "
-            f"{weight.shape}."
-        )
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError(
-            f"sample_weight must be finite and not negative, got a smallest weight of "
-            f"{weight.min():g}. Use zero to leave a row out."
-        )
-    return weight
-
-
-def _check_finite(X: Any, names: Any) -> None:
-    values = X.data if sparse.issparse(X) else X
-    # The sum of finite numbers is finite but for overflow: one cheap look, then a careful one.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(np.sum(values)) or np.isfinite(values).all():
-            return
-    if sparse.issparse(X):
-        X = X.tocsc()
-        where = np.flatnonzero(~np.isfinite(X.data))
-        column = int(np.searchsorted(X.indptr, where[0], side="right")) - 1
-        row, bad = int(X.indices[where[0]]), X.data[where[0]]
-        count = where.size
-    else:
-        rows, columns = np.nonzero(~np.isfinite(X))
-        row, column, count = int(rows[0]), int(columns[0]), rows.size
-        bad = X[row, column]
-    kind = "NaN" if np.isnan(bad) else "infinity"
-    label = column if names is None else repr(str(names[column]))
-    cure = (
-        "Fill missing values (for example with sklearn.impute.SimpleImputer) or drop those rows "
-        "or columns."
-        if kind == "NaN"
-        else "Replace infinite values, or drop those rows or columns."
-    )
-    raise ValueError(
-        f"X must hold finite numbers only, but it contains {kind}: the first of {count} such "
-        f"entries is in row {row}, column {label}. {cure}"
-    )
-
-
-def _not_numeric(X: Any, error: Exception) -> str:
-    columns = getattr(X, "columns", None)
-    bad: list[str] = []
-    if columns is not None:
-        for name in columns:
-            try:
-                np.asarray(X[name], dtype=np.float64)
-            except (ValueError, TypeError):
-                bad.append(str(name))
-    which = (
-        f" The columns {bad[:5]}{' ...' if len(bad) > 5 else ''} are not numeric." if bad else ""
-    )
-    return (
-        f"X must hold numbers only: {error}.{which} Encode text as numbers (for example with "
-        "sklearn.preprocessing.OneHotEncoder) or leave such columns out."
-    )

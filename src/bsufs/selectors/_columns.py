@@ -25,11 +25,16 @@ class ContentKey:
     ----------
     n_features : int
         Number of columns.
+    first_row : int, default=0
+        Number of rows that come before the first batch, and are in the key of someone else.
     """
 
-    def __init__(self, n_features: int) -> None:
-        self._key = np.zeros(n_features)
-        self._random = np.random.default_rng(0)
+    def __init__(self, n_features: int, first_row: int = 0) -> None:
+        self.values = np.zeros(n_features)
+        bits = np.random.PCG64(0)
+        # One number of the generator for each row.
+        bits.advance(first_row)
+        self._random = np.random.Generator(bits)
 
     def add(self, X: Any) -> None:
         """Take in a batch of rows.
@@ -42,13 +47,14 @@ class ContentKey:
         weights = self._random.uniform(0.5, 1.5, size=X.shape[0])
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if sparse.issparse(X):
-                self._key += sparse.csr_array(X).sorted_indices().T @ weights
+                # Each column is summed from its first row to its last, in either format.
+                self.values += X.T @ weights
                 return
             rows = max(1, 2**18 // max(X.shape[1], 1))
             for start in range(0, X.shape[0], rows):
                 # Elementwise, row by row: a matrix product would round by position.
                 batch = np.ascontiguousarray(X[start : start + rows], dtype=np.float64)
-                self._key += np.add.reduce(batch * weights[start : start + rows, None], axis=0)
+                self.values += np.add.reduce(batch * weights[start : start + rows, None], axis=0)
 
     def order(self) -> Indices:
         """Return the columns in the order of their keys.
@@ -58,7 +64,7 @@ class ContentKey:
         array of int of shape (n_features,)
             The column that comes first, second and so on.
         """
-        return np.argsort(self._key, kind="stable")
+        return np.argsort(self.values, kind="stable")
 
 
 def canonical_order(X: Any) -> Indices:

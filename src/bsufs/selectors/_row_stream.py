@@ -47,10 +47,16 @@ class RowStream:
         """Return the operator of all rows so far."""
         if self.dense is not None:
             return self.dense.scatter()
+        if len(self.sparse) > 1:
+            # One matrix from here on, or the rows would be held twice.
+            self.sparse = [self._joined()]
+        return SparseScatter(*self.sparse[0])
+
+    def _joined(self) -> tuple[Any, Array | None]:
         X = sparse.vstack([batch for batch, _ in self.sparse], format="csr")
         if all(weight is None for _, weight in self.sparse):
-            return SparseScatter(X)
+            return X, None
         weights = [
             np.ones(batch.shape[0]) if weight is None else weight for batch, weight in self.sparse
         ]
-        return SparseScatter(X, np.concatenate(weights))
+        return X, np.concatenate(weights)

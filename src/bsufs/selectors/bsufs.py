@@ -16,10 +16,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bsufs._typing import Array, Indices, Mask
 from bsufs.penalties import row_norms
 from bsufs.scatter import Scatter, make_scatter
-from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored, require_two_rows
+from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored
 from bsufs.selectors._columns import canonical_order, copies
+from bsufs.selectors._dask_input import check_columns, cut_by_columns, is_dask, scatter_and_order
 from bsufs.selectors._row_stream import RowStream
 from bsufs.selectors._scaled_model import ScaledModel
+from bsufs.selectors._validation import require_two_rows
 from bsufs.solvers.alternation import (
     AlternationResult,
     Problem,
@@ -282,8 +284,10 @@ class BSUFS(BaseSelector):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-            The data: finite numbers, at least two rows.
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+            The data: finite numbers, at least two rows. A Dask array with more columns than rows
+            stays with the workers, each of which keeps some of the columns; otherwise S is summed
+            over blocks of rows and the problem is solved here.
         y : None
             Not used; there for the scikit-learn interface.
         sample_weight : array of shape (n_samples,), optional
@@ -294,7 +298,25 @@ class BSUFS(BaseSelector):
         self
             The fitted selector.
         """
+        if is_dask(X):
+            return self._fit_dask(X, sample_weight)
         return self._fit_from_scratch(X, sample_weight)
+
+    def _fit_dask(self, X: Any, sample_weight: Any) -> Self:
+        self._forget()
+        try:
+            self._validate_params()
+            check_columns(self, X, reset=True)
+            # What can be wrong with the parameters is said before the data are read.
+            self._asked_number(*self._forced_and_barred())
+            if cut_by_columns(X):
+                self._require_polar_steps()
+            self._finish(self._solve(*scatter_and_order(X, sample_weight, self._feature_names())))
+        except BaseException:
+            # As for data at hand: a failed fit leaves nothing behind.
+            self._forget()
+            raise
+        return self
 
     def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
         order = canonical_order(X)
@@ -455,7 +477,7 @@ class BSUFS(BaseSelector):
                     f"init must have at most as many columns as there are features without "
                     f"never_keep, {order.size}, got {W.shape[1]}. Take fewer components."
                 )
-            return scatter.leading_eigenvectors(1)[0], polar_factor(W)
+            return scatter.leading_eigenvectors(1)[0], scatter.frame(polar_factor(W))
         limit = min(scatter.max_rank, order.size)
         if isinstance(self.n_components, Integral) and self.n_components > limit:
             without = " without never_keep" if order.size < self.n_features_in_ else ""
@@ -489,6 +511,20 @@ class BSUFS(BaseSelector):
                 "the Q factor of numpy.linalg.qr(init)."
             )
         return W
+
+    def _require_polar_steps(self) -> None:
+        """Raise an error for a W-step that data in column blocks do not have."""
+        cure = "Keep the default, or load X into memory."
+        if self.w_step != "polar":
+            raise ValueError(
+                "w_step must be 'polar' for a Dask array with more columns than rows, got "
+                f"{self.w_step!r}. {cure}"
+            )
+        if self.n_polar_steps is None:
+            raise ValueError(
+                "n_polar_steps must be a number for a Dask array with more columns than rows, got "
+                f"None. {cure}"
+            )
 
     def _make_w_step(self) -> WStep:
         if self.w_step == "trust-region":
@@ -553,7 +589,7 @@ class BSUFS(BaseSelector):
         result = proximal_alternation(
             Problem(model.scatter, row, model.element, model.tau),
             W,
-            first_centre=np.zeros_like(W),
+            first_centre=0.0 * W,
             w_step=self._make_w_step(),
             max_iter=self.max_iter,
             tol=self.tol,
@@ -561,7 +597,8 @@ class BSUFS(BaseSelector):
         )
         competing = ~forced & ~doubles
         if competing.any() and not result.V[competing].any():
-            self._warn_that_no_row_lives(model, row_norms(W[competing]), int(forced.sum()))
+            norms = row_norms(W) if isinstance(W, np.ndarray) else W.row_norms()
+            self._warn_that_no_row_lives(model, norms[competing], int(forced.sum()))
         elif result.stopping_reason == "max_iter" and self.tol > 0:
             warnings.warn(
                 f"BSUFS did not converge in max_iter={self.max_iter} iterations; raise max_iter "

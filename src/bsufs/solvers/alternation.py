@@ -11,14 +11,16 @@ A penalty that is absent takes its variable with it: minimising over an unpenali
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from bsufs._typing import Array, Indices
+from bsufs._typing import Array, Indices, Mask
 from bsufs.penalties import ElementPenalty, RowPenalty, row_norms
 from bsufs.scatter import Scatter
+from bsufs.solvers.row_blocks import Report, Snapshot, row_blocks
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import PolarStep, WStep, w_gradient
 
@@ -122,13 +124,11 @@ class Coupling:
 
 
 @dataclass(frozen=True)
-class Problem:
-    """The penalised problem f, with the operator S and one coupling per penalty.
+class Terms:
+    """All of f but S: what can be said of some rows of the variables without the others.
 
     Parameters
     ----------
-    scatter : Scatter
-        The operator S.
     row : Coupling or None
         The row penalty on V; None for no such term.
     element : Coupling or None
@@ -137,13 +137,12 @@ class Problem:
         Weight of half the squared move of W in one step.
     """
 
-    scatter: Scatter
     row: Coupling | None
     element: Coupling | None
     tau: float
 
     def objective(self, W: Array, SW: Array, U: Array, V: Array) -> float:
-        """Return f(W, U, V).
+        """Return f(W, U, V), or the part of it that some rows have.
 
         Parameters
         ----------
@@ -181,6 +180,69 @@ class Problem:
         if self.row is not None:
             L = L + self.row.beta * V
         return L
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The penalised problem f, with the operator S and one coupling per penalty.
+
+    Parameters
+    ----------
+    scatter : Scatter
+        The operator S.
+    row : Coupling or None
+        The row penalty on V; None for no such term.
+    element : Coupling or None
+        The element penalty on U; None for no such term.
+    tau : float
+        Weight of half the squared move of W in one step.
+    """
+
+    scatter: Scatter
+    row: Coupling | None
+    element: Coupling | None
+    tau: float
+
+    @property
+    def terms(self) -> Terms:
+        """All of f but S.
+
+        Returns
+        -------
+        Terms
+            The couplings and tau.
+        """
+        return Terms(self.row, self.element, self.tau)
+
+    def objective(self, W: Array, SW: Array, U: Array, V: Array) -> float:
+        """Return f(W, U, V).
+
+        Parameters
+        ----------
+        W, SW, U, V : arrays of shape (d, m)
+            The variables, and the product of W with S.
+
+        Returns
+        -------
+        float
+            The value.
+        """
+        return self.terms.objective(W, SW, U, V)
+
+    def linear_term(self, W: Array, U: Array, V: Array) -> Array:
+        """Return L = beta_element U + beta_row V + tau W, the linear part of the W-problem.
+
+        Parameters
+        ----------
+        W, U, V : arrays of shape (d, m)
+            The proximal centre and the copies.
+
+        Returns
+        -------
+        array of shape (d, m)
+            The linear term.
+        """
+        return self.terms.linear_term(W, U, V)
 
     def criticality(self, W: Array, U: Array, V: Array) -> float:
         """Return the distance of zero from the subdifferential of f.
@@ -221,8 +283,9 @@ class Progress:
     rows : array of int of shape (k,)
         The features that the rows of the iterates stand for; on the path those that died some
         steps ago are left out.
-    W, U, V : arrays of shape (k, m)
-        The iterates; not to be changed.
+    snapshot : Snapshot
+        Where the iterates `W`, `U` and `V` come from; on a cluster they are fetched when they are
+        first looked at.
     """
 
     iteration: int
@@ -230,9 +293,44 @@ class Progress:
     objective: float
     n_alive: int
     rows: Indices = field(repr=False)
-    W: Array = field(repr=False)
-    U: Array = field(repr=False)
-    V: Array = field(repr=False)
+    snapshot: Snapshot = field(repr=False)
+
+    @cached_property
+    def _iterates(self) -> tuple[Array, Array, Array]:
+        return self.snapshot.iterates()
+
+    @property
+    def W(self) -> Array:
+        """The frame; not to be changed.
+
+        Returns
+        -------
+        array of shape (k, m)
+            Zero in rows that have died.
+        """
+        return self._iterates[0]
+
+    @property
+    def U(self) -> Array:
+        """Its element-sparse copy; not to be changed.
+
+        Returns
+        -------
+        array of shape (k, m)
+            The copy.
+        """
+        return self._iterates[1]
+
+    @property
+    def V(self) -> Array:
+        """Its row-sparse copy; not to be changed.
+
+        Returns
+        -------
+        array of shape (k, m)
+            The copy.
+        """
+        return self._iterates[2]
 
 
 Callback = Callable[[Progress], object]
@@ -311,33 +409,28 @@ def proximal_alternation(
     AlternationResult
         The iterates, histories and the reason for stopping.
     """
-    w_step = PolarStep() if w_step is None else w_step
-    scatter, row, element = problem.scatter, problem.row, problem.element
-    U = np.zeros_like(W) if U is None else U
-    V = np.zeros_like(W) if V is None else V
-    centre = W if first_centre is None else first_centre
-    SW = scatter @ W
-    objectives = [problem.objective(W, SW, U, V)]
-    element_gaps: list[float] = []
-    row_gaps: list[float] = []
-    rows = np.arange(W.shape[0])
+    now = row_blocks(problem.scatter, W, PolarStep() if w_step is None else w_step)
+    rules, row_weights = _AlternationRules.of(problem)
+    start = now.start(rules, (first_centre, U, V), () if row_weights is None else (row_weights,))
+    objectives = [float(start.totals[0])]
+    gaps: list[Array] = []
     survival = Survival(W.shape[0])
     reason = "max_iter"
 
     for iteration in range(1, max_iter + 1):
-        W, SW = w_step(scatter, W, SW, problem.linear_term(centre, U, V))
-        centre = W
-        U = W if element is None else element.penalty.prox(element.centre(W, U), element.step)
-        Z = W if row is None else row.centre(W, V)
-        V = W if row is None else row.penalty.prox(Z, row.step)
-        alive = row_norms(V) > 0
-        survival.record(row_norms(Z), alive)
-
-        objectives.append(problem.objective(W, SW, U, V))
-        element_gaps.append(float(np.linalg.norm(W - U)))
-        row_gaps.append(float(np.linalg.norm(W - V)))
+        report = now.advance(rules)
+        objectives.append(float(report.totals[0]))
+        gaps.append(np.sqrt(report.totals[1:]))
+        centre_norms, norms = report.by_row
+        alive = norms > 0
+        survival.record(centre_norms, alive)
         progress = Progress(
-            iteration, max_iter, objectives[-1], int(np.count_nonzero(alive)), rows, W, U, V
+            iteration,
+            max_iter,
+            objectives[-1],
+            int(np.count_nonzero(alive)),
+            now.rows,
+            now.snapshot(),
         )
         if callback is not None and callback(progress):
             reason = "callback"
@@ -346,14 +439,85 @@ def proximal_alternation(
             reason = "converged"
             break
 
+    W, U, V = now.snapshot().iterates()
+    element_gaps, row_gaps = np.transpose(gaps)
     return AlternationResult(
         W=W,
         U=U,
         V=V,
         objective_history=np.array(objectives),
-        element_gap_history=np.array(element_gaps),
-        row_gap_history=np.array(row_gaps),
-        n_iter=len(row_gaps),
+        element_gap_history=element_gaps,
+        row_gap_history=row_gaps,
+        n_iter=len(gaps),
         stopping_reason=reason,
         survival=survival,
     )
+
+
+@dataclass(frozen=True)
+class _AlternationCopies:
+    """The copies of some rows of W, and the point that the next W-step stays close to."""
+
+    U: Array
+    V: Array
+    centre: Array
+    row_weights: Any
+
+
+@dataclass(frozen=True)
+class _AlternationRules:
+    """One iteration with fixed weights: the W-step, then the proximal maps of both copies."""
+
+    terms: Terms
+
+    @classmethod
+    def of(cls, problem: Problem) -> tuple[_AlternationRules, Array | None]:
+        """Return the rules, and the weights that differ from row to row, if there are any."""
+        row = problem.row
+        weights = getattr(row.penalty, "row_weights", None) if row is not None else None
+        if row is None or weights is None:
+            return cls(problem.terms), None
+        alike = replace(row, penalty=RowPenalty(row.penalty.weight, row.penalty.exponent))
+        return cls(replace(problem.terms, row=alike)), weights
+
+    def _terms_of(self, row_weights: Any) -> Terms:
+        row = self.terms.row
+        if row is None or row_weights is None:
+            return self.terms
+        penalty = RowPenalty(row.penalty.weight, row.penalty.exponent, row_weights)
+        return replace(self.terms, row=replace(row, penalty=penalty))
+
+    def begin(
+        self, W: Array, SW: Array, frames: tuple[Array | None, ...], by_row: tuple[Any, ...]
+    ) -> tuple[_AlternationCopies, Report]:
+        centre, U, V = frames
+        copies = _AlternationCopies(
+            np.zeros_like(W) if U is None else U,
+            np.zeros_like(W) if V is None else V,
+            W if centre is None else centre,
+            by_row[0] if by_row else None,
+        )
+        terms = self._terms_of(copies.row_weights)
+        objective = terms.objective(W, SW, copies.U, copies.V)
+        return copies, Report(np.array([objective]), ())
+
+    def before(
+        self, W: Array, copies: _AlternationCopies, alive: Mask
+    ) -> tuple[_AlternationCopies, Array]:
+        return copies, self.terms.linear_term(copies.centre, copies.U, copies.V)
+
+    def after(
+        self, W: Array, SW: Array, copies: _AlternationCopies
+    ) -> tuple[_AlternationCopies, Report]:
+        terms = self._terms_of(copies.row_weights)
+        U = V = Z = W
+        if terms.element is not None:
+            centre = terms.element.centre(W, copies.U)
+            U = terms.element.penalty.prox(centre, terms.element.step)
+        if terms.row is not None:
+            Z = terms.row.centre(W, copies.V)
+            V = terms.row.penalty.prox(Z, terms.row.step)
+        gaps = [float(np.vdot(gap, gap)) for gap in (W - U, W - V)]
+        totals = np.array([terms.objective(W, SW, U, V), *gaps])
+        now = _AlternationCopies(U, V, W, copies.row_weights)
+        return now, Report(totals, (row_norms(Z), row_norms(V)))

@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 from bsufs._typing import Array
 from bsufs.scatter import Scatter
 
-_FIRST_GUESS = 32
+_MOST_ABOVE_AVERAGE = 32
 
 
 def noise_edge(diagonal: Array, total_weight: float) -> float:
@@ -88,18 +88,19 @@ def start_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Arra
     limit = min(scatter.max_rank, scatter.shape[0])
     # A little below the exact trace, or rounding would let a share of one run to the last digit.
     goal = goal * (1.0 - 1e-12)
-    size = min(_FIRST_GUESS, limit)
-    while True:
-        values, vectors = scatter.leading_eigenvectors(size)
-        enough = values[-1] <= edge or values.sum() >= goal
-        if enough or size == limit:
-            break
-        size = min(2 * size, limit)
+    values, vectors = scatter.leading_eigenvectors_until(
+        lambda values: bool(values[-1] <= edge or values.sum() >= goal), limit
+    )
     reached = int(np.count_nonzero(values > edge))
     if reached == 0 and np.isinf(goal):
         average = scatter.trace() / max(int(np.count_nonzero(scatter.diagonal())), 1)
-        reached = int(np.count_nonzero(values[:_FIRST_GUESS] > average))
+        most = min(_MOST_ABOVE_AVERAGE, limit)
+        if values.size < most:
+            values, vectors = scatter.leading_eigenvectors_until(
+                lambda values: bool(values[-1] <= average), most
+            )
+        reached = int(np.count_nonzero(values[:most] > average))
     if np.isfinite(goal):
         reached = int(np.searchsorted(np.cumsum(values), goal)) + 1
-    m = int(np.clip(reached, 1, size))
+    m = int(np.clip(reached, 1, values.size))
     return values[:m], vectors[:, :m]

@@ -10,21 +10,18 @@ costs about ten products with S.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.penalties import RowPenalty, row_norms, shrink_factor, strength_for_threshold
 from bsufs.scatter import Scatter
-from bsufs.solvers.alternation import Callback, Coupling, Problem, Progress
+from bsufs.solvers.alternation import Callback, Coupling, Progress, Terms
+from bsufs.solvers.row_blocks import Report, row_blocks
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import PolarStep, WStep
-from bsufs.stiefel import polar_factor
-
-# Rows that have died are taken out of the arrays when they are this share of them. In between they
-# are zero, which changes nothing but the cost.
-_PACK_SHARE = 0.2
 
 
 @dataclass(frozen=True)
@@ -63,40 +60,71 @@ class PathResult:
     survival: Survival
 
 
-class _LivingRows:
-    """The operator S and the iterates on the rows that have not been taken out yet."""
+@dataclass(frozen=True)
+class _PathCopies:
+    """The copies of some rows of W, and what the next step makes of them before its threshold."""
 
-    def __init__(self, scatter: Scatter, W: Array, forced: Mask) -> None:
-        self.scatter = scatter
-        self.rows: Indices = np.arange(W.shape[0])
-        self.alive = np.ones(W.shape[0], dtype=bool)
-        self.forced = forced
-        self.W = self.U = self.V = W
-        self.SW = scatter @ W
+    U: Array
+    V: Array
+    forced: Mask
+    next_U: Array
+    next_centre: Array
+    next_norms: Array
 
-    def __matmul__(self, W: Array) -> Array:
-        """Return the product with S over living rows: zero in the others, like W itself."""
-        product = self.scatter @ W
-        product[~self.alive] = 0.0
-        return product
+    def restricted(self, rows: Mask) -> _PathCopies:
+        return _PathCopies(
+            self.U[rows],
+            self.V[rows],
+            self.forced[rows],
+            self.next_U[rows],
+            self.next_centre[rows],
+            self.next_norms[rows],
+        )
 
-    def bury(self, alive: Mask) -> None:
-        """Let all but some rows die; take the dead ones out when they are many."""
-        self.alive = alive
-        dead_share = 1.0 - np.count_nonzero(alive) / alive.size
-        if dead_share > max(_PACK_SHARE, self.scatter.costly_to_restrict):
-            self.scatter = self.scatter.restricted(alive)
-            self.rows, self.forced = self.rows[alive], self.forced[alive]
-            self.W, self.U, self.V = self.W[alive], self.U[alive], self.V[alive]
-            self.SW = self.SW[alive]
-            self.alive = np.ones(self.rows.size, dtype=bool)
-        elif dead_share:
-            self.SW[~alive] = 0.0
 
-    def return_to_manifold(self) -> None:
-        """Make W a frame over the living rows again, after some have died."""
-        self.W = polar_factor(np.where(self.alive[:, None], self.W, 0.0))
-        self.SW = self @ self.W
+@dataclass(frozen=True)
+class _PathRules:
+    """One step of the path: the threshold, the W-step, and a look at the next threshold.
+
+    The penalty of the row term is that of the step, with its weight; at the start there is none.
+    """
+
+    row: Coupling
+    element: Coupling | None
+
+    @property
+    def terms(self) -> Terms:
+        return Terms(self.row, self.element, self.row.tau)
+
+    def begin(
+        self, W: Array, SW: Array, frames: tuple[Array | None, ...], by_row: tuple[Any, ...]
+    ) -> tuple[_PathCopies, Report]:
+        (forced,) = by_row
+        return self._look_ahead(W, SW, W, W, forced, -float(np.vdot(W, SW)))
+
+    def before(self, W: Array, copies: _PathCopies, alive: Mask) -> tuple[_PathCopies, Array]:
+        strength = self.row.penalty.weight * self.row.step
+        factor = _survivors_factor(
+            copies.next_norms, alive, copies.forced, strength, self.row.penalty.exponent
+        )
+        now = replace(copies, U=copies.next_U, V=copies.next_centre * factor[:, None])
+        return now, self.terms.linear_term(W, now.U, now.V)
+
+    def after(self, W: Array, SW: Array, copies: _PathCopies) -> tuple[_PathCopies, Report]:
+        objective = self.terms.objective(W, SW, copies.U, copies.V)
+        return self._look_ahead(W, SW, copies.U, copies.V, copies.forced, objective)
+
+    def _look_ahead(
+        self, W: Array, SW: Array, U: Array, V: Array, forced: Mask, objective: float
+    ) -> tuple[_PathCopies, Report]:
+        next_U = W
+        if self.element is not None:
+            centre = self.element.centre(W, U)
+            next_U = self.element.penalty.prox(centre, self.element.step)
+        next_centre = self.row.centre(W, V)
+        norms = row_norms(next_centre)
+        totals = np.array([objective, float(np.vdot(W, SW))])
+        return _PathCopies(U, V, forced, next_U, next_centre, norms), Report(totals, (norms,))
 
 
 def sparsity_path(
@@ -150,20 +178,20 @@ def sparsity_path(
         The path, the iterates of one of its steps and the survival of each row.
     """
     d, m = W.shape
-    w_step = PolarStep() if w_step is None else w_step
     forced = np.zeros(d, dtype=bool) if forced is None else forced
     competing = ~forced if barred is None else ~forced & ~barred
     n_forced, n_alive = int(np.count_nonzero(forced)), int(np.count_nonzero(competing))
-    step = 1.0 / (beta_row + tau)
+    no_penalty = Coupling(RowPenalty(0.0, p), beta_row, tau)
     total = scatter.trace()
 
-    now = _LivingRows(scatter, W, forced)
-    kept = (now.rows, W, W, W)
+    now = row_blocks(scatter, W, PolarStep() if w_step is None else w_step)
+    report = now.start(_PathRules(no_penalty, element), by_row=(forced,))
+    kept = now.snapshot()
     survival = Survival(d)
     lambdas: list[float] = []
     living: list[int] = []
-    objectives = [-float(np.vdot(W, now.SW))]
-    carried = [-objectives[0] / total]
+    objectives = [float(report.totals[0])]
+    carried = [float(report.totals[1]) / total]
     reason = "path_complete"
 
     while n_alive > 1 and n_alive + n_forced > m:
@@ -172,33 +200,23 @@ def sparsity_path(
             break
         n_alive = max(n_alive - max(1, round(death_rate * n_alive)), m - n_forced)
         n_living = n_alive + n_forced
-        if element is not None:
-            now.U = element.penalty.prox(element.centre(now.W, now.U), element.step)
-        Z = (beta_row * now.W + tau * now.V) * step
-        norms = row_norms(Z)
+        (norms,) = report.by_row
         alive, largest_dying = _survivors(norms, competing[now.rows] & now.alive, n_alive)
-        alive |= now.forced
-        strength = float(strength_for_threshold(largest_dying, p))
-        factor = _survivors_factor(norms, alive, now.forced, strength, p)
-        now.V = Z * factor[:, None]
+        alive |= forced[now.rows]
         survival.record(norms, alive, now.rows)
 
-        now.bury(alive)
-        if w_step.starts_on_manifold:
-            now.return_to_manifold()
-        row = Coupling(RowPenalty(strength / step, p), beta_row, tau)
-        problem = Problem(scatter, row, element, tau)
-        L = problem.linear_term(now.W, now.U, now.V)
-        L[~now.alive] = 0.0
-        now.W, now.SW = w_step(now, now.W, now.SW, L)
-        lambdas.append(strength / step)
+        weight = float(strength_for_threshold(largest_dying, p)) / no_penalty.step
+        row = replace(no_penalty, penalty=RowPenalty(weight, p))
+        report = now.advance(_PathRules(row, element), alive)
+        lambdas.append(weight)
         living.append(n_living)
-        objectives.append(problem.objective(now.W, now.SW, now.U, now.V))
-        carried.append(float(np.vdot(now.W, now.SW)) / total)
+        objectives.append(float(report.totals[0]))
+        carried.append(float(report.totals[1]) / total)
+        snapshot = now.snapshot()
         if n_living >= n_keep:
-            kept = (now.rows, now.W, now.U, now.V)
+            kept = snapshot
         progress = Progress(
-            len(lambdas), max_iter, objectives[-1], n_living, now.rows, now.W, now.U, now.V
+            len(lambdas), max_iter, objectives[-1], n_living, snapshot.rows, snapshot
         )
         if callback is not None and callback(progress):
             reason = "callback"
@@ -207,8 +225,7 @@ def sparsity_path(
     if reason == "path_complete":
         survivors = now.rows[now.alive] if lambdas else np.flatnonzero(competing | forced)
         survival.settle(_by_regression(scatter, survivors, forced))
-    rows, *iterates = kept
-    W, U, V = (_spread(A, rows, d) for A in iterates)
+    W, U, V = (_spread(A, kept.rows, d) for A in kept.iterates())
     return PathResult(
         lambda_row=np.array(lambdas),
         n_alive=np.array(living, dtype=np.intp),
@@ -229,8 +246,7 @@ def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
     The frame over the last rows is nearly square, and the norms of its rows nearly equal: they have
     no more to say. Forced rows come first.
     """
-    across = scatter.rows(rows)
-    among = across[:, rows]
+    across, among = scatter.regression_rows(rows)
     floor = 1e-10 * among.diagonal()
     order = []
     waiting = np.ones(rows.size, dtype=bool)

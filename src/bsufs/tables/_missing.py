@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -63,11 +64,8 @@ def resolve_missing(table: Table, how: Missing) -> tuple[Table, MissingValues]:
         return table, MissingValues()
     found = MissingValues(gaps.count - gaps.n_infinite, gaps.n_infinite)
     if how == "error":
-        raise TableError(
-            f"{_counted(found)}, the first in row {gaps.first_row + 1} of column "
-            f"{table.names[gaps.first_column]!r}. Say what to do with --missing median, drop-rows "
-            "or drop-columns."
-        )
+        first = (gaps.first_row, gaps.first_column)
+        raise TableError(complain_of_gaps(found, first, table.names))
     if how == "drop-rows":
         return _without_rows(table, gaps, found)
     if how == "drop-columns":
@@ -107,7 +105,42 @@ class _Gaps:
         return int(self.columns[0])
 
 
-def _counted(found: MissingValues) -> str:
+def complain_of_gaps(found: MissingValues, first: tuple[int, int], names: Sequence[str]) -> str:
+    """Return the complaint about values that are missing.
+
+    Parameters
+    ----------
+    found : MissingValues
+        How many there are.
+    first : tuple of int
+        Row and column of the first, from 0.
+    names : sequence of str
+        Names of the columns.
+
+    Returns
+    -------
+    str
+        One line with the cure.
+    """
+    return (
+        f"{counted(found)}, the first in row {first[0] + 1} of column {names[first[1]]!r}. Say "
+        "what to do with --missing median, drop-rows or drop-columns."
+    )
+
+
+def counted(found: MissingValues) -> str:
+    """Return in words how many values are missing.
+
+    Parameters
+    ----------
+    found : MissingValues
+        How many.
+
+    Returns
+    -------
+    str
+        Such as "1 value is missing and 2 values are infinite".
+    """
     parts = [
         f"{count} {'value is' if count == 1 else 'values are'} {word}"
         for count, word in ((found.n_missing, "missing"), (found.n_infinite, "infinite"))
@@ -121,7 +154,7 @@ def _without_rows(table: Table, gaps: _Gaps, found: MissingValues) -> tuple[Tabl
     kept[gaps.rows] = False
     if not kept.any():
         raise TableError(
-            f"{_counted(found)}, and every row has a gap: --missing drop-rows would leave none. "
+            f"{counted(found)}, and every row has a gap: --missing drop-rows would leave none. "
             "Try drop-columns or median."
         )
     return table.rows(kept), replace(found, n_rows_dropped=int((~kept).sum()))
@@ -134,7 +167,7 @@ def _without_columns(
     kept = np.setdiff1d(np.arange(table.n_features), dropped)
     if kept.size < 2:
         raise TableError(
-            f"{_counted(found)}: --missing drop-columns would leave {kept.size} of "
+            f"{counted(found)}: --missing drop-columns would leave {kept.size} of "
             f"{table.n_features} columns. Try drop-rows or median."
         )
     names = tuple(table.names[column] for column in dropped)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,75 @@ class NotANumber:
     cell: str
 
 
+class NumericColumns:
+    """Turns rows of the same columns, batch by batch, into numbers.
+
+    What a column is follows from all its rows: one that holds truth values in one batch and numbers
+    in another is as little a column of numbers as if both had come at once. So `check` is to be
+    called after the last batch.
+
+    Parameters
+    ----------
+    source : str
+        The file, for messages.
+    """
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._n_rows = 0
+        self._bad: dict[int, NotANumber] = {}
+        self._first_truth: dict[int, NotANumber] = {}
+        self._with_numbers: set[int] = set()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether all columns have been numbers so far."""
+        return not self._bad
+
+    def add(self, columns: Any) -> Array:
+        """Return a batch of rows as numbers.
+
+        Parameters
+        ----------
+        columns : pyarrow.Table
+            Strings or numbers.
+
+        Returns
+        -------
+        array of float64 of shape (n_rows, n_columns)
+            NaN for missing values, and for all of a column that is found to be no numbers.
+        """
+        values = np.full((columns.num_rows, columns.num_columns), np.nan)
+        named = zip(columns.column_names, columns.columns, strict=True)
+        for number, (name, column) in enumerate(named):
+            if number in self._bad:
+                continue
+            parsed, is_truth = _parsed(column)
+            if parsed is None:
+                found = _first_bad_cell(name, column)
+                self._bad[number] = self._first_truth.get(number, self._in_all_rows(found))
+                continue
+            values[:, number] = parsed
+            if is_truth and number not in self._first_truth:
+                found = _first_bad_cell(name, column)
+                self._first_truth[number] = self._in_all_rows(found)
+            elif not is_truth and not np.isnan(parsed).all():
+                self._with_numbers.add(number)
+            if number in self._first_truth and number in self._with_numbers:
+                self._bad[number] = self._first_truth[number]
+        self._n_rows += columns.num_rows
+        return values
+
+    def _in_all_rows(self, found: NotANumber) -> NotANumber:
+        return replace(found, row=found.row + self._n_rows)
+
+    def check(self) -> None:
+        """Raise an error where a column is no column of numbers."""
+        if self._bad:
+            bad = [found for _, found in sorted(self._bad.items())]
+            raise TableError(f"{self._source}: {_complaint(bad)}")
+
+
 def numeric_matrix(columns: Any, source: str) -> Array:
     """Return the columns as numbers, NaN for missing values.
 
@@ -43,18 +112,9 @@ def numeric_matrix(columns: Any, source: str) -> Array:
     array of float64 of shape (n_rows, n_columns)
         The numbers.
     """
-    values = np.empty((columns.num_rows, columns.num_columns))
-    bad: list[NotANumber] = []
-    for number, (name, column) in enumerate(
-        zip(columns.column_names, columns.columns, strict=True)
-    ):
-        parsed = numbers(column)
-        if parsed is None:
-            bad.append(_first_bad_cell(name, column))
-        else:
-            values[:, number] = parsed
-    if bad:
-        raise TableError(f"{source}: {_complaint(bad)}")
+    reader = NumericColumns(source)
+    values = reader.add(columns)
+    reader.check()
     return values
 
 
@@ -71,18 +131,26 @@ def numbers(column: Any) -> Array | None:
     array of float64 or None
         The numbers.
     """
+    return _parsed(column)[0]
+
+
+def _parsed(column: Any) -> tuple[Array | None, bool]:
+    """Return the numbers, and whether they are truth values that were written as words."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     if not is_text and not _is_number(column.type):
-        return None
+        return None, False
+    is_truth = False
     try:
         parsed = column.cast(pa.float64(), safe=False)
     except pa.ArrowInvalid:
-        parsed = _leniently(column)
-    return None if parsed is None else np.asarray(parsed.to_numpy(), dtype=np.float64)
+        parsed, is_truth = _leniently(column)
+    if parsed is None:
+        return None, False
+    return np.asarray(parsed.to_numpy(), dtype=np.float64), is_truth
 
 
 def _is_number(kind: Any) -> bool:
@@ -94,8 +162,11 @@ def _is_number(kind: Any) -> bool:
     ) or bool(types.is_null(kind))
 
 
-def _leniently(column: Any) -> Any:
-    """Parse text with blanks around numbers, words for missing values, or truth values."""
+def _leniently(column: Any) -> tuple[Any, bool]:
+    """Parse text with blanks around numbers, words for missing values, or truth values.
+
+    Also returns whether they are truth values.
+    """
     import pyarrow as pa
     from pyarrow import compute
 
@@ -104,11 +175,11 @@ def _leniently(column: Any) -> Any:
     known = compute.if_else(missing, pa.scalar(None, type=trimmed.type), trimmed)
     words = set(compute.unique(known).to_pylist()) if _begins_as_truth(known) else set()
     if words and words <= {"true", "false", None}:
-        return compute.equal(known, "true").cast(pa.float64())
+        return compute.equal(known, "true").cast(pa.float64()), True
     try:
-        return known.cast(pa.float64())
+        return known.cast(pa.float64()), False
     except pa.ArrowInvalid:
-        return None
+        return None, False
 
 
 def _begins_as_truth(column: Any) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,10 +21,11 @@ from bsufs.tables._text import ROW_NAMES, Cells, read_text
 
 STDIN = "-"
 # None stands for the delimiter that is most frequent in the first line.
-_TEXT_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
-_COLUMNAR = (".parquet", ".pq", ".feather", ".arrow")
+TEXT_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
+PARQUET = (".parquet", ".pq")
+_COLUMNAR = (*PARQUET, ".feather", ".arrow")
 _ARRAYS = (".npy", ".npz", ".mat", ".h5ad")
-READABLE = (*_TEXT_DELIMITERS, *_COLUMNAR, *_ARRAYS)
+READABLE = (*TEXT_DELIMITERS, *_COLUMNAR, *_ARRAYS)
 # pandas names index columns so where they have no name.
 _PANDAS_INDEX = "__index_level_"
 
@@ -87,7 +89,7 @@ def read_table(
     """
     if delimiter is not None and len(delimiter) != 1:
         raise TableError(f"delimiter must be one character, got {delimiter!r}.")
-    source, kind = _source_and_kind(path)
+    source, kind = source_and_kind(path)
     if kind in _ARRAYS:
         found = _read_arrays(Path(path), source, kind, array)
         return _from_arrays(found, source, ignore, label)
@@ -97,17 +99,31 @@ def read_table(
         cells = _read_columnar(Path(path), source, kind)
     else:
         data = _read_stdin(stdin) if source == "standard input" else Path(path).read_bytes()
-        cells = read_text(data, source, delimiter or _TEXT_DELIMITERS[kind], header)
+        cells = read_text(data, source, delimiter or TEXT_DELIMITERS[kind], header)
     return _from_cells(cells, source, ignore, label)
 
 
-def _source_and_kind(path: str | os.PathLike[str]) -> tuple[str, str]:
+def source_and_kind(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """Return how a file is called in messages, and what it is by its name.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+
+    Returns
+    -------
+    source : str
+        Its name.
+    kind : str
+        Its extension, without .gz.
+    """
     if os.fspath(path) == STDIN:
         return "standard input", ".txt"
     name = Path(path).name
     kind = Path(name.lower().removesuffix(".gz")).suffix
     zipped = name.lower().endswith(".gz")
-    if kind in (_TEXT_DELIMITERS if zipped else READABLE):
+    if kind in (TEXT_DELIMITERS if zipped else READABLE):
         return str(path), kind
     # A missing file or a folder is the better thing to complain about.
     with Path(path).open("rb"):
@@ -130,31 +146,74 @@ def _read_stdin(stdin: BinaryIO | None) -> bytes:
 def _read_columnar(path: Path, source: str, kind: str) -> Cells:
     import pyarrow as pa
 
-    with path.open("rb") as stream:
-        try:
-            table = _parquet(stream) if kind in (".parquet", ".pq") else _feather(stream)
-        except (pa.ArrowException, OSError) as error:
-            what = "Parquet" if kind in (".parquet", ".pq") else "Feather (version 2)"
-            raise TableError(
-                f"{source}: this cannot be read as a {what} file, it is truncated or of another "
-                f"kind ({error})."
-            ) from error
+    if kind in PARQUET:
+        with opened_parquet(path, source) as file:
+            table = file.read()
+    else:
+        with path.open("rb") as stream:
+            try:
+                table = _feather(stream)
+            except (pa.ArrowException, OSError) as error:
+                raise TableError(_unreadable(source, "Feather (version 2)", error)) from error
     check_names([name for name in table.column_names if name != ROW_NAMES], source)
     if table.num_rows == 0:
         raise TableError(f"{source}: the table has no rows.")
-    metadata = table.schema.pandas_metadata or {}
-    index = {name for name in metadata.get("index_columns", ()) if isinstance(name, str)}
-    index.add(ROW_NAMES)
-    row_names = tuple(
-        name for name in table.column_names if name in index or name.startswith(_PANDAS_INDEX)
-    )
+    row_names = parquet_row_names(table.schema)
     return Cells(table.replace_schema_metadata(None), row_names, is_text=False)
 
 
-def _parquet(stream: BinaryIO) -> Any:
+def _unreadable(source: str, kind: str, error: Exception) -> str:
+    return (
+        f"{source}: this cannot be read as a {kind} file, it is truncated or of another kind "
+        f"({error})."
+    )
+
+
+def parquet_row_names(schema: Any) -> tuple[str, ...]:
+    """Return the columns of a columnar file that are row names.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+        Its columns.
+
+    Returns
+    -------
+    tuple of str
+        A column without a name, and the index of a pandas frame.
+    """
+    metadata = schema.pandas_metadata or {}
+    index = {name for name in metadata.get("index_columns", ()) if isinstance(name, str)}
+    index.add(ROW_NAMES)
+    return tuple(name for name in schema.names if name in index or name.startswith(_PANDAS_INDEX))
+
+
+@contextlib.contextmanager
+def opened_parquet(path: Path, source: str, **options: Any) -> Iterator[Any]:
+    """Open a Parquet file, and say in one line where it is none.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        The file.
+    source : str
+        Its name, for messages.
+    **options
+        Options of `pyarrow.parquet.ParquetFile`.
+
+    Yields
+    ------
+    pyarrow.parquet.ParquetFile
+        The file.
+    """
+    import pyarrow as pa
     from pyarrow import parquet
 
-    return parquet.ParquetFile(stream).read()
+    with path.open("rb") as stream:
+        try:
+            yield parquet.ParquetFile(stream, **options)
+        except (pa.ArrowException, OSError) as error:
+            raise TableError(_unreadable(source, "Parquet", error)) from error
 
 
 def _feather(stream: BinaryIO) -> Any:
@@ -176,13 +235,10 @@ def _read_arrays(path: Path, source: str, kind: str, array: str | None) -> Array
 
 def _from_cells(cells: Cells, source: str, ignore: Sequence[str], label: str | None) -> Table:
     columns = tuple(cells.table.column_names)
-    carried = _carried(columns, source, [*cells.row_names, *ignore], label)
+    carried = columns_to_carry(columns, source, [*cells.row_names, *ignore], label)
     names = tuple(name for name in columns if name not in set(carried))
-    _require_features(names, source)
+    require_features(names, source)
     features = cells.table.select(list(names))
-    notices = cells.notices
-    if ROW_NAMES in cells.row_names:
-        notices += (f"{source}: the first column has no name and is carried as row names.",)
     return Table(
         values=numeric_matrix(features, source),
         names=names,
@@ -190,8 +246,30 @@ def _from_cells(cells: Cells, source: str, ignore: Sequence[str], label: str | N
         carried=cells.table.select(list(carried)),
         order=columns,
         is_text=cells.is_text,
-        notices=notices,
+        notices=notices_of(cells.notices, cells.row_names, source),
     )
+
+
+def notices_of(notices: tuple[str, ...], row_names: Sequence[str], source: str) -> tuple[str, ...]:
+    """Return what the reader of a result should know about how a table was read.
+
+    Parameters
+    ----------
+    notices : tuple of str
+        What is known already.
+    row_names : sequence of str
+        Columns that are row names.
+    source : str
+        The file.
+
+    Returns
+    -------
+    tuple of str
+        One line each.
+    """
+    if ROW_NAMES not in row_names:
+        return notices
+    return (*notices, f"{source}: the first column has no name and is carried as row names.")
 
 
 def _from_arrays(found: Arrays, source: str, ignore: Sequence[str], label: str | None) -> Table:
@@ -201,13 +279,13 @@ def _from_arrays(found: Arrays, source: str, ignore: Sequence[str], label: str |
     if found.matrix.shape[0] == 0:
         raise TableError(f"{source}: the matrix has no rows.")
     everything = (*found.vectors, *(name for name in found.names if name not in found.vectors))
-    carried = _carried(everything, source, [*found.always_carried, *ignore], label)
+    carried = columns_to_carry(everything, source, [*found.always_carried, *ignore], label)
     twice = [name for name in carried if name in found.vectors and name in found.names]
     if twice:
         raise TableError(f"{source}: {listed(twice)} is a feature and a vector beside the matrix.")
     kept = [number for number, name in enumerate(found.names) if name not in set(carried)]
     names = tuple(found.names[number] for number in kept)
-    _require_features(names, source)
+    require_features(names, source)
     matrix = found.matrix if len(kept) == len(found.names) else found.matrix[:, kept]
     columns = [
         found.vectors[name] if name in found.vectors else _dense_column(found, name)
@@ -234,10 +312,27 @@ def _as_float(matrix: Any) -> Any:
     return matrix.astype(np.float64)
 
 
-def _carried(
+def columns_to_carry(
     columns: Sequence[str], source: str, ignore: Sequence[str], label: str | None
 ) -> tuple[str, ...]:
-    """Return the columns to carry, in the order of the file."""
+    """Return the columns to carry, in the order of the file.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        All columns.
+    source : str
+        The file, for messages.
+    ignore : sequence of str
+        Columns that are no features.
+    label : str or None
+        The column of classes.
+
+    Returns
+    -------
+    tuple of str
+        Their names.
+    """
     for option, asked in (("--ignore", ignore), ("--label", [label] if label is not None else [])):
         for name in asked:
             if name not in columns:
@@ -248,7 +343,16 @@ def _carried(
     return tuple(name for name in columns if name in wanted)
 
 
-def _require_features(names: Sequence[str], source: str) -> None:
+def require_features(names: Sequence[str], source: str) -> None:
+    """Raise an error where there is nothing to choose between.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the features.
+    source : str
+        The file, for messages.
+    """
     if len(names) < 2:
         raise TableError(
             f"{source}: at least two columns of numbers are needed to select from, got "

@@ -142,6 +142,31 @@ class Table:
         )
 
 
+def joined(tables: Sequence[Table]) -> Table:
+    """Return tables with the same columns one below the other.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+        At least one; where there are more, their columns are those of Arrow.
+
+    Returns
+    -------
+    Table
+        All rows.
+    """
+    if len(tables) == 1:
+        return tables[0]
+    import pyarrow as pa
+
+    return replace(
+        tables[0],
+        values=np.concatenate([table.values for table in tables]),
+        originals=pa.concat_tables([table.originals for table in tables]),
+        carried=pa.concat_tables([table.carried for table in tables]),
+    )
+
+
 def check_names(names: Sequence[str], source: str) -> None:
     """Raise an error where names are missing or occur twice.
 

@@ -7,8 +7,9 @@ import csv
 import gzip
 import io
 import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 from bsufs.tables._errors import TableError
 from bsufs.tables._table import check_names
@@ -16,8 +17,8 @@ from bsufs.tables._table import check_names
 # Columns of text that stand for row names in files of pandas and R have no name of their own.
 ROW_NAMES = ""
 
-_GZIP = b"\x1f\x8b"
-_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+GZIP = b"\x1f\x8b"
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _OTHER_KINDS = {
     b"PAR1": "a Parquet file: name it .parquet",
     b"ARROW1": "a Feather file: name it .feather",
@@ -76,21 +77,89 @@ def read_text(data: bytes, source: str, delimiter: str | None, header: bool) -> 
     encoded = encoded.lstrip(b"\r\n")
     if not encoded.strip():
         raise TableError(f"{source}: the file is empty.")
-    if delimiter is None:
-        delimiter = _most_frequent_delimiter(encoded)
-    first = _first_record(encoded, delimiter, source)
-    _require_several_columns(first, encoded, delimiter, source)
-    names = first if header else [f"x{number}" for number in range(len(first))]
-    named = names[1:] if names[0] == ROW_NAMES else names
-    check_names(named, source)
-    table = _parsed(encoded, names, delimiter, header, source)
+    layout = read_layout(lambda: io.BytesIO(encoded), source, delimiter, header)
+    table = _parsed(encoded, layout, source)
     if table.num_rows == 0:
-        raise TableError(f"{source}: there is a header of {len(names)} names, but no row below it.")
-    return Cells(table, (ROW_NAMES,) if names[0] == ROW_NAMES else (), notices)
+        raise TableError(no_row_below(layout, source))
+    return Cells(table, layout.row_names, notices)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the cells of a text file stand in its lines.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Names of the columns.
+    delimiter : str
+        The mark between two cells.
+    header : bool
+        Whether the first line holds the names.
+    """
+
+    names: tuple[str, ...]
+    delimiter: str
+    header: bool
+
+    @property
+    def row_names(self) -> tuple[str, ...]:
+        """The first column, where it has no name."""
+        return (ROW_NAMES,) if self.names[0] == ROW_NAMES else ()
+
+
+def read_layout(
+    open_text: Callable[[], BinaryIO], source: str, delimiter: str | None, header: bool
+) -> Layout:
+    """Find the names of the columns and the mark between cells.
+
+    Parameters
+    ----------
+    open_text : callable
+        Returns the text from its beginning, as UTF-8.
+    source : str
+        The file, for messages.
+    delimiter : str or None
+        None to take the one that is most frequent in the first line.
+    header : bool
+        Whether the first line holds the names.
+
+    Returns
+    -------
+    Layout
+        Names that all differ.
+    """
+    line = open_text().readline().removesuffix(b"\n").decode("utf-8")
+    if delimiter is None:
+        delimiter = max(_DELIMITERS, key=line.count)
+    first = _first_record(open_text(), delimiter, source)
+    _require_several_columns(first, line, delimiter, source)
+    names = first if header else [f"x{number}" for number in range(len(first))]
+    layout = Layout(tuple(names), delimiter, header)
+    check_names(names[1:] if layout.row_names else names, source)
+    return layout
+
+
+def no_row_below(layout: Layout, source: str) -> str:
+    """Return the complaint about a file that holds names and nothing else.
+
+    Parameters
+    ----------
+    layout : Layout
+        Its names.
+    source : str
+        The file.
+
+    Returns
+    -------
+    str
+        One line.
+    """
+    return f"{source}: there is a header of {len(layout.names)} names, but no row below it."
 
 
 def _unzipped(data: bytes, source: str) -> bytes:
-    if not data.startswith(_GZIP):
+    if not data.startswith(GZIP):
         return data
     try:
         return gzip.decompress(data)
@@ -99,55 +168,76 @@ def _unzipped(data: bytes, source: str) -> bytes:
 
 
 def _as_utf8(data: bytes, source: str) -> tuple[bytes, tuple[str, ...]]:
-    if data.startswith(_UTF16):
+    if data.startswith(UTF_16):
         try:
             return data.decode("utf-16").encode(), ()
         except UnicodeDecodeError as error:
-            raise TableError(f"{source}: it begins as UTF-16 text, but is not: {error}.") from error
+            raise TableError(
+                f"{source}: it begins as UTF-16 text, but is not ({error.reason})."
+            ) from error
     data = data.removeprefix(codecs.BOM_UTF8)
-    for magic, kind in _OTHER_KINDS.items():
-        if data.startswith(magic) and (b"\0" in data or magic == b"PAR1"):
-            raise TableError(f"{source}: this is no text but {kind}.")
-    if b"\0" in data:
-        raise TableError(f"{source}: this is no text, it holds zero bytes. Is the name right?")
+    refuse_other_kinds(data[:8], b"\0" in data, source)
     if data.isascii():
         return data, ()
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        notice = (
-            f"{source} is not UTF-8 (line {line}) and is read as Latin-1; what is written is UTF-8."
-        )
-        return data.decode("latin-1").encode(), (notice,)
+        return data.decode("latin-1").encode(), (latin_1_notice(line, source),)
     return data, ()
 
 
-def _first_line(encoded: bytes) -> str:
-    return encoded.split(b"\n", 1)[0].decode("utf-8")
+def refuse_other_kinds(head: bytes, has_zeros: bool, source: str) -> None:
+    """Raise an error where a file is no text.
+
+    Parameters
+    ----------
+    head : bytes
+        How it begins, without a byte order mark.
+    has_zeros : bool
+        Whether there is a zero byte anywhere in it.
+    source : str
+        The file, for messages.
+    """
+    for magic, kind in _OTHER_KINDS.items():
+        if head.startswith(magic) and (has_zeros or magic == b"PAR1"):
+            raise TableError(f"{source}: this is no text but {kind}.")
+    if has_zeros:
+        raise TableError(f"{source}: this is no text, it holds zero bytes. Is the name right?")
 
 
-def _most_frequent_delimiter(encoded: bytes) -> str:
-    line = _first_line(encoded)
-    return max(_DELIMITERS, key=line.count)
+def latin_1_notice(line: int, source: str) -> str:
+    """Return what to say of a file that is not UTF-8.
+
+    Parameters
+    ----------
+    line : int
+        The first line that is not.
+    source : str
+        The file.
+
+    Returns
+    -------
+    str
+        One line.
+    """
+    return f"{source} is not UTF-8 (line {line}) and is read as Latin-1; what is written is UTF-8."
 
 
-def _records(encoded: bytes, delimiter: str) -> Any:
-    lines = io.TextIOWrapper(io.BytesIO(encoded), encoding="utf-8", newline="")
-    return csv.reader(lines, delimiter=delimiter)
+def _records(stream: BinaryIO, delimiter: str) -> Any:
+    return csv.reader(io.TextIOWrapper(stream, encoding="utf-8", newline=""), delimiter=delimiter)
 
 
-def _first_record(encoded: bytes, delimiter: str, source: str) -> list[str]:
+def _first_record(stream: BinaryIO, delimiter: str, source: str) -> list[str]:
     try:
-        return list(next(_records(encoded, delimiter)))
+        return list(next(_records(stream, delimiter)))
     except csv.Error as error:
         raise TableError(f"{source}: the first line cannot be read ({error}).") from error
 
 
-def _require_several_columns(first: list[str], encoded: bytes, delimiter: str, source: str) -> None:
+def _require_several_columns(first: list[str], line: str, delimiter: str, source: str) -> None:
     if len(first) > 1:
         return
-    line = _first_line(encoded)
     others = [mark for mark in (*_DELIMITERS, " ") if mark in line and mark != delimiter]
     if others:
         shown = {"\t": "a tab", " ": "a space"}.get(others[0], f"{others[0]!r}")
@@ -157,38 +247,82 @@ def _require_several_columns(first: list[str], encoded: bytes, delimiter: str, s
     raise TableError(f"{source}: the table has one column when split at {delimiter!r}. {cure}")
 
 
-def _parsed(encoded: bytes, names: list[str], delimiter: str, header: bool, source: str) -> Any:
+def _parsed(encoded: bytes, layout: Layout, source: str) -> Any:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    # Names are set afterwards: while reading, columns go by number, so that any name will do.
-    numbers = [str(number) for number in range(len(names))]
     try:
-        table = arrow_csv.read_csv(
-            pa.BufferReader(encoded),
-            read_options=arrow_csv.ReadOptions(
-                column_names=numbers, skip_rows_after_names=int(header), block_size=_BLOCK_BYTES
-            ),
-            parse_options=arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(numbers, pa.string()), strings_can_be_null=False
-            ),
-        )
+        table = arrow_csv.read_csv(pa.BufferReader(encoded), **arrow_options(layout, _BLOCK_BYTES))
     except pa.ArrowInvalid as error:
-        raise TableError(_what_is_uneven(encoded, names, delimiter, source, error)) from error
-    return table.rename_columns(names)
+        raise TableError(what_is_uneven(io.BytesIO(encoded), layout, source, error)) from error
+    return table.rename_columns(list(layout.names))
 
 
-def _what_is_uneven(
-    encoded: bytes, names: list[str], delimiter: str, source: str, error: Exception
-) -> str:
-    records = _records(encoded, delimiter)
+def arrow_options(layout: Layout, block_bytes: int, columns: Sequence[int] = ()) -> dict[str, Any]:
+    """Return the options that make Arrow hand out every cell as the characters it was.
+
+    Parameters
+    ----------
+    layout : Layout
+        How the cells stand in the lines.
+    block_bytes : int
+        Bytes to parse at a time; no row may be longer.
+    columns : sequence of int, default=()
+        Numbers of the columns to hand out; none for all.
+
+    Returns
+    -------
+    dict
+        Keyword arguments of its functions that read CSV. Columns are named by their numbers, so
+        that any name will do.
+    """
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    numbers = [str(number) for number in range(len(layout.names))]
+    return {
+        "read_options": arrow_csv.ReadOptions(
+            column_names=numbers,
+            skip_rows_after_names=int(layout.header),
+            block_size=block_bytes,
+        ),
+        "parse_options": arrow_csv.ParseOptions(
+            delimiter=layout.delimiter, newlines_in_values=True
+        ),
+        "convert_options": arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(numbers, pa.string()),
+            strings_can_be_null=False,
+            include_columns=[numbers[column] for column in columns],
+        ),
+    }
+
+
+def what_is_uneven(stream: BinaryIO, layout: Layout, source: str, error: Exception) -> str:
+    """Return the complaint about text that Arrow could not parse.
+
+    Parameters
+    ----------
+    stream : binary file
+        The text, as UTF-8.
+    layout : Layout
+        How the cells should stand in the lines.
+    source : str
+        The file.
+    error : Exception
+        What Arrow said.
+
+    Returns
+    -------
+    str
+        One line, which names the line that is wrong.
+    """
+    records = _records(stream, layout.delimiter)
     try:
         for record in records:
-            if record and len(record) != len(names):
+            if record and len(record) != len(layout.names):
                 return (
                     f"{source}: line {records.line_num} has {len(record)} values, but the first "
-                    f"line has {len(names)}. Every line must have as many."
+                    f"line has {len(layout.names)}. Every line must have as many."
                 )
     except csv.Error as problem:
         return f"{source}: line {records.line_num} cannot be read ({problem})."

@@ -7,7 +7,7 @@ import gzip
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,11 +18,13 @@ from bsufs.tables._arrays import CARRIED_NAMES, FEATURE_NAMES
 from bsufs.tables._atomic import check_target, write_atomically
 from bsufs.tables._errors import TableError
 from bsufs.tables._numbers import numbers
-from bsufs.tables._table import Table
+from bsufs.tables._read import PARQUET
+from bsufs.tables._table import Table, joined
 
 STDOUT = "-"
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
-WRITABLE = (*_DELIMITERS, ".parquet", ".pq", ".feather", ".arrow", ".npy", ".npz")
+_ARRAYS = (".npy", ".npz")
+WRITABLE = (*_DELIMITERS, *PARQUET, ".feather", ".arrow", *_ARRAYS)
 # Rows are turned into Python lists so many at a time.
 _BATCH = 10_000
 
@@ -60,24 +62,77 @@ def write_table(table: Table, path: str | os.PathLike[str], *, force: bool = Fal
     force : bool, default=False
         Whether an old file may be replaced.
     """
+
+    def once() -> Iterator[Table]:
+        return iter([table])
+
+    if os.fspath(path) != STDOUT and _kind(path) in _ARRAYS:
+        with write_atomically(path, force=force) as stream:
+            if _kind(path) == ".npy":
+                stream.write(_npy(_matrix(table)))
+            else:
+                np.savez_compressed(stream, allow_pickle=False, **_parts(table))
+        return
+    write_batches(once, path, force=force)
+
+
+def write_batches(
+    batches: Callable[[], Iterable[Table]],
+    path: str | os.PathLike[str],
+    *,
+    force: bool = False,
+    group_bytes: int = 2**26,
+    plain: bool = False,
+) -> None:
+    """Write a table that comes in batches of rows, as `write_table` would write all of them.
+
+    The file takes its place when the last batch is in it. How a column is written may depend on
+    all its rows (the type that text has, whether cells are quoted); then the batches are gone
+    through once more beforehand.
+
+    Parameters
+    ----------
+    batches : callable
+        Returns the batches from the first on; each a `Table` with the same columns.
+    path : path-like
+        The file: text, .parquet or .feather; "-" for CSV on standard output.
+    force : bool, default=False
+        Whether an old file may be replaced.
+    group_bytes : int, default=64 MB
+        Rows of a .parquet file are collected to groups of about this size.
+    plain : bool, default=False
+        Whether it is known that no cell holds a carriage return.
+    """
     if os.fspath(path) == STDOUT:
-        _write_text(table, sys.stdout.buffer, ",")
+        _write_text(batches, sys.stdout.buffer, ",", plain)
         sys.stdout.buffer.flush()
         return
     kind = _kind(path)
+    check_batchwise(path)
     with write_atomically(path, force=force) as stream:
         if kind in _DELIMITERS and os.fspath(path).lower().endswith(".gz"):
             # No time and no name inside, so that equal tables give equal files.
             with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as zipped:
-                _write_text(table, zipped, _DELIMITERS[kind])
+                _write_text(batches, zipped, _DELIMITERS[kind], plain)
         elif kind in _DELIMITERS:
-            _write_text(table, stream, _DELIMITERS[kind])
-        elif kind == ".npy":
-            stream.write(_npy(_matrix(table)))
-        elif kind == ".npz":
-            np.savez_compressed(stream, allow_pickle=False, **_parts(table))
+            _write_text(batches, stream, _DELIMITERS[kind], plain)
         else:
-            _write_columnar(table, stream, kind)
+            _write_columnar(batches, stream, kind, group_bytes)
+
+
+def check_batchwise(path: str | os.PathLike[str]) -> None:
+    """Raise an error where a file can only be written from a table that is in memory.
+
+    Parameters
+    ----------
+    path : path-like
+        The file; "-" for standard output.
+    """
+    if os.fspath(path) != STDOUT and _kind(path) in _ARRAYS:
+        raise TableError(
+            f"{path}: a {_kind(path)} file cannot be written in batches of rows. Write .parquet, "
+            ".feather or .csv, or raise --memory so that the table is read at once."
+        )
 
 
 def _npy(matrix: Any) -> bytes:
@@ -98,27 +153,39 @@ def _kind(path: str | os.PathLike[str]) -> str:
     )
 
 
-def _write_text(table: Table, stream: Any, delimiter: str) -> None:
-    columns = [
-        _as_text(name, column)
-        for name, column in zip(table.order, table.as_read(table.order), strict=True)
-    ]
-    text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+def _write_text(
+    batches: Callable[[], Iterable[Table]], stream: Any, delimiter: str, plain: bool
+) -> None:
     # The writer quotes a line feed where it must, but a carriage return only when told to.
-    returns = any(map(_has_carriage_return, columns)) or any("\r" in name for name in table.order)
-    writer = csv.writer(
-        text,
-        delimiter=delimiter,
-        lineterminator="\n",
-        quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL,
-    )
-    writer.writerow(table.order)
-    for start in range(0, table.n_rows, _BATCH):
-        cells = [column.slice(start, _BATCH).to_pylist() for column in columns]
-        writer.writerows(zip(*cells, strict=True))
+    returns = not plain and any(map(_has_carriage_returns, batches()))
+    text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+    writer = None
+    for table in batches():
+        if writer is None:
+            quoted = returns or any("\r" in name for name in table.order)
+            writer = csv.writer(
+                text,
+                delimiter=delimiter,
+                lineterminator="\n",
+                quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
+            )
+            writer.writerow(table.order)
+        columns = _text_columns(table)
+        for start in range(0, table.n_rows, _BATCH):
+            cells = [column.slice(start, _BATCH).to_pylist() for column in columns]
+            writer.writerows(zip(*cells, strict=True))
     text.flush()
     # The stream belongs to the caller, who closes it.
     text.detach()
+
+
+def _text_columns(table: Table) -> list[Any]:
+    named = zip(table.order, table.as_read(table.order), strict=True)
+    return [_as_text(name, column) for name, column in named]
+
+
+def _has_carriage_returns(table: Table) -> bool:
+    return any(map(_has_carriage_return, _text_columns(table)))
 
 
 def _has_carriage_return(column: Any) -> bool:
@@ -149,44 +216,99 @@ def _as_text(name: str, column: Any) -> Any:
 
 def _typed(table: Table, names: Sequence[str]) -> list[Any]:
     """Return columns with a type: their own, or for text the one that the cells have."""
+    return _typed_as(table, names, _lossless_types([table], names))
+
+
+def _typed_as(table: Table, names: Sequence[str], types: Mapping[str, Sequence[Any]]) -> list[Any]:
     columns = [_chunked(column) for column in table.as_read(names)]
     if not table.is_text:
         return columns
     carried = set(table.carried.column_names)
     return [
-        _typed_text(column, name in carried) for name, column in zip(names, columns, strict=True)
+        _typed_text(column, types[name], name in carried)
+        for name, column in zip(names, columns, strict=True)
     ]
 
 
-def _typed_text(column: Any, is_carried: bool) -> Any:
+def _lossless_types(tables: Iterable[Table], names: Sequence[str]) -> dict[str, list[Any]]:
+    """Return the types that columns of text can have without the loss of a character."""
+    import pyarrow as pa
+
+    types: dict[str, list[Any]] = {name: [pa.int64(), pa.float64()] for name in names}
+    for table in tables:
+        if not table.is_text:
+            break
+        for name, column in zip(names, table.as_read(names), strict=True):
+            types[name] = [kind for kind in types[name] if _is_lossless(_known(column), kind)]
+    return types
+
+
+def _known(column: Any) -> Any:
     import pyarrow as pa
     from pyarrow import compute
 
-    known = compute.if_else(compute.equal(column, ""), pa.scalar(None, pa.string()), column)
-    for kind in (pa.int64(), pa.float64()):
-        try:
-            parsed = known.cast(kind)
-        except pa.ArrowInvalid:
-            continue
-        if parsed.cast(pa.string()).equals(known):
-            return parsed
+    return compute.if_else(compute.equal(column, ""), pa.scalar(None, pa.string()), column)
+
+
+def _is_lossless(known: Any, kind: Any) -> bool:
+    import pyarrow as pa
+
+    try:
+        return bool(known.cast(kind).cast(pa.string()).equals(known))
+    except pa.ArrowInvalid:
+        return False
+
+
+def _typed_text(column: Any, types: Sequence[Any], is_carried: bool) -> Any:
+    import pyarrow as pa
+
+    if types:
+        return _known(column).cast(types[0])
     if is_carried:
         return column
     return pa.chunked_array([pa.array(numbers(column), from_pandas=True)])
 
 
-def _write_columnar(table: Table, stream: BinaryIO, kind: str) -> None:
+def _write_columnar(
+    batches: Callable[[], Iterable[Table]], stream: BinaryIO, kind: str, group_bytes: int
+) -> None:
     import pyarrow as pa
     from pyarrow import ipc, parquet
 
-    typed = pa.table(_typed(table, table.order), names=list(table.order))
-    if kind in (".parquet", ".pq"):
-        parquet.write_table(typed, stream)
-        return
-    with ipc.new_file(
-        stream, typed.schema, options=ipc.IpcWriteOptions(compression="lz4")
-    ) as writer:
-        writer.write_table(typed)
+    types: dict[str, list[Any]] | None = None
+    writer: Any = None
+    for table in _grouped(batches(), group_bytes):
+        if types is None:
+            types = _lossless_types(batches() if table.is_text else (), table.order)
+        typed = pa.table(_typed_as(table, table.order, types), names=list(table.order))
+        if writer is None and kind in PARQUET:
+            writer = parquet.ParquetWriter(stream, typed.schema)
+        elif writer is None:
+            compressed = ipc.IpcWriteOptions(compression="lz4")
+            writer = ipc.new_file(stream, typed.schema, options=compressed)
+        try:
+            writer.write_table(typed)
+        except pa.ArrowInvalid as error:
+            raise TableError(
+                f"the rows cannot be written to a {kind} file batch by batch ({error}). Write a "
+                ".parquet file, or raise --memory so that the table is read at once."
+            ) from error
+    writer.close()
+
+
+def _grouped(batches: Iterable[Table], group_bytes: int) -> Iterator[Table]:
+    """Join small batches, so that a file is not made of many small groups of rows."""
+    waiting: list[Table] = []
+    size = 0
+    for table in batches:
+        waiting.append(table)
+        size += 0 if not hasattr(table.originals, "nbytes") else int(table.originals.nbytes)
+        size += int(table.carried.nbytes)
+        if size >= group_bytes:
+            yield joined(waiting)
+            waiting, size = [], 0
+    if waiting:
+        yield joined(waiting)
 
 
 def _matrix(table: Table) -> Any:

@@ -26,8 +26,9 @@ from bsufs.metrics.criteria import (
     oriented,
     with_parts,
 )
-from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, require_two_rows
+from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector
 from bsufs.selectors._columns import canonical_order
+from bsufs.selectors._validation import require_two_rows
 from bsufs.tuning._grids import default_grid
 from bsufs.tuning._wrapped import (
     Setting,

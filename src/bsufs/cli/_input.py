@@ -1,0 +1,125 @@
+"""Whether a table is read at once or in batches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from bsufs._memory import available_memory, parse_size, size_in_words
+from bsufs.cli._methods import Input, read_input
+from bsufs.cli._options import parse_delimiter, parse_names
+from bsufs.cli._streamed import StreamedInput, batch_rows_for, check_width
+from bsufs.tables import TableError, memory_to_hold, stream_table
+
+# The share of the free memory that a table may take where nothing else is said.
+SHARE_OF_MEMORY = 0.25
+_STDIN = "-"
+_CHUNK_BYTES = 2**20
+
+
+def open_input(
+    path: str, *, memory: str | None, needs_all: Sequence[str], **reading: Any
+) -> Input | StreamedInput:
+    """Read a table, or open it to be read in batches where it is larger than is allowed.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    memory : str or None
+        How much a table may take, such as 2GB; a quarter of what is free by default.
+    needs_all : sequence of str
+        Options in use that need the whole table in memory. Without a `memory` of the caller's they
+        may have all that is free.
+    **reading
+        How to read it; see `read_input`.
+
+    Returns
+    -------
+    Input or StreamedInput
+        Both fit selectors and write columns.
+    """
+    available = available_memory()
+    limit = int(available * SHARE_OF_MEMORY)
+    if memory is not None:
+        try:
+            limit = parse_size(memory)
+        except ValueError as error:
+            raise ValueError(f"--memory: {error}") from error
+    most = available if memory is None else limit
+    if path == _STDIN:
+        return read_input(path, stdin=_LimitedInput(most), **reading)
+    needed = memory_to_hold(path, most)
+    if needed is None or needed <= limit or (needs_all and needed <= most):
+        return read_input(path, **reading)
+    if needs_all:
+        raise ValueError(
+            f"{path}: {needs_all[0]} needs the whole table in memory, {size_in_words(needed)} or "
+            f"more, but {'--memory is' if memory else 'there is free'} {size_in_words(most)}. "
+            f"{'Raise --memory, or do without it.' if memory else 'Do without it.'}"
+        )
+    return _opened_stream(path, limit, needed, **reading)
+
+
+def _opened_stream(
+    path: str,
+    limit: int,
+    needed: int,
+    *,
+    ignore: Sequence[str] | None,
+    label: str | None,
+    missing: Any,
+    scale: str,
+    delimiter: str | None,
+    no_header: bool,
+    array: str | None,
+    report: Any,
+) -> StreamedInput:
+    if array is not None:
+        raise TableError(f"{path}: --array is for .npz and .mat files only.")
+    with report.busy(f"looking at {path}"):
+        stream = stream_table(
+            path,
+            ignore=parse_names(ignore),
+            label=label,
+            delimiter=parse_delimiter(delimiter),
+            header=not no_header,
+        )
+    stream.batch_rows = batch_rows_for(limit, len(stream.order))
+    check_width(path, stream.most_rows, stream.n_features)
+    for notice in stream.notices:
+        report.say(notice)
+    report.say(
+        f"{path} would take {size_in_words(needed)} or more of memory and is read in batches of "
+        f"{stream.batch_rows} rows"
+    )
+    found = StreamedInput(path, stream, missing, limit, report)
+    with report.busy(f"reading {path}"):
+        found.prepare(scale)
+    return found
+
+
+class _LimitedInput:
+    """Standard input up to a size: it cannot be read twice, so it must be held."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+
+    def isatty(self) -> bool:
+        return sys.stdin.buffer.isatty()
+
+    def read(self) -> bytes:
+        chunks: list[bytes] = []
+        n_bytes = 0
+        while chunk := sys.stdin.buffer.read(_CHUNK_BYTES):
+            chunks.append(chunk)
+            n_bytes += len(chunk)
+            # Held as bytes and as cells, beside the numbers.
+            if 3 * n_bytes > self._limit:
+                raise TableError(
+                    f"standard input is too large to hold in {size_in_words(self._limit)} of "
+                    "memory and cannot be read twice. Write it to a file and select from that, or "
+                    "raise --memory."
+                )
+        return b"".join(chunks)

@@ -1,0 +1,105 @@
+"""BSUFS on a cluster of processes: any number of workers, lost ones, and a lost scheduler."""
+
+import gc
+import os
+import signal
+import time
+
+import dask
+import dask.array as da
+import pytest
+
+from tests.selectors.test_dask_input import TALL, WIDE, assert_twins, fitted
+
+distributed = pytest.importorskip("distributed", reason="Dask's cluster is not installed")
+
+# A worker that is killed tells of it in the log; nobody is to read that here.
+QUIET = {"dashboard_address": ":0", "silence_logs": 50}
+
+
+def lazy(X):
+    return da.from_array(X, chunks=(X.shape[0], 27) if X is WIDE else (33, X.shape[1]))
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, **QUIET
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster) as connected:
+        yield connected
+
+
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+def test_any_number_of_workers_gives_the_same(cluster, client, n_workers):
+    cluster.scale(n_workers)
+    client.wait_for_workers(n_workers)
+    for X in (WIDE, TALL):
+        selector = fitted(lazy(X), n_features_to_select=10, death_rate=0.7)
+        assert_twins(selector, fitted(X, n_features_to_select=10, death_rate=0.7))
+    assert len(client.run(os.getpid)) == n_workers
+
+
+def test_a_worker_that_dies_in_the_middle_changes_nothing(cluster, client):
+    cluster.scale(2)
+    client.wait_for_workers(2)
+    seen = []
+
+    def kill(progress):
+        seen.append(progress.iteration)
+        if progress.iteration == 5:
+            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+
+    selector = fitted(lazy(WIDE), n_features_to_select=10, death_rate=0.3, callback=kill)
+    assert_twins(selector, fitted(WIDE, n_features_to_select=10, death_rate=0.3))
+    assert seen[-1] > 5
+
+
+def test_results_are_held_by_the_workers_and_let_go_at_the_end(client):
+    sizes = []
+
+    def look(progress):
+        sizes.append(
+            client.run_on_scheduler(
+                lambda dask_scheduler: max(
+                    task.nbytes for task in dask_scheduler.tasks.values() if task.nbytes >= 0
+                )
+            )
+        )
+
+    fitted(lazy(WIDE), n_features_to_select=10, max_iter=3, callback=look)
+    # A block of X (30 x 27), or the state of one: six arrays of its rows of W and some vectors.
+    assert max(sizes) < 8 * 30 * 27 + 8 * 27 * 6 * 4 + 4096
+    deadline = time.monotonic() + 20
+    while any(client.who_has().values()) and time.monotonic() < deadline:
+        gc.collect()
+        time.sleep(0.1)
+    assert not any(client.who_has().values())
+
+
+def test_a_lost_scheduler_is_a_clear_error():
+    patience = {"distributed.comm.timeouts.connect": "2s"}
+    with (
+        dask.config.set(patience),
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, **QUIET
+        ) as lost,
+    ):
+        client = distributed.Client(lost)
+
+        def close(progress):
+            if progress.iteration == 3:
+                lost.sync(lost.scheduler.close)
+
+        with pytest.raises(
+            ConnectionError, match=r"scheduler was lost.*call fit once more"
+        ) as told:
+            fitted(lazy(WIDE), n_features_to_select=10, callback=close)
+        # The trace ends here: what went on inside Dask is no help.
+        assert told.value.__suppress_context__
+        client.close(timeout=1)
