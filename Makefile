@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint format bench paper clean
+.PHONY: help demo test lint format bench paper docs clean
 
 help:
 	@echo "make demo    set up, select 16 of 64 pixels of the digits, draw the result"
 	@echo "make test    set up and run every check: lint, types, contracts, docstrings, doctests, tests"
 	@echo "make paper   set up and reproduce the paper, resumable (hours; ARGS=--quick: minutes)"
+	@echo "make docs    set up, run the gallery and build the documentation into docs/_build/html"
 	@echo "make bench   set up and measure speed and memory against other libraries (minutes)"
 	@echo "make format  rewrite the sources in the house style"
 	@echo "make clean   remove the virtual environment and everything generated"
@@ -43,9 +44,16 @@ bench: $(VENV)/.installed-bench
 paper: $(VENV)/.installed-experiments
 	$(BIN)/bsufs paper --out paper-output $(ARGS)
 
+# Warnings are errors; then every link within the site is followed, and nothing may need a network.
+docs: export OPENBLAS_NUM_THREADS = 1
+docs: export OMP_NUM_THREADS = 1
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going --quiet docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
+
 format: $(VENV)/.installed-test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) demo-output paper-output .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) demo-output paper-output docs/_build docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
+
+from sphinx.application import Sphinx
+from sphinx_gallery.sorting import ExplicitOrder
 
 import bsufs
 
@@ -36,10 +40,28 @@ myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 myst_links_external_new_tab = False
 
+# On a code host a link to an example shows the script; here it leads to the page of the gallery.
+_EXAMPLE_LINK = re.compile(r"\]\((?:\.\./)+examples/(plot_\w+)\.py\)")
+
+
+def _lead_to_gallery(app: Sphinx, page: str, source: list[str]) -> None:
+    source[0] = _EXAMPLE_LINK.sub(r"](/gallery/\1.rst)", source[0])
+
+
+def setup(app: Sphinx) -> None:
+    """Connect the rules of this site to the build.
+
+    Parameters
+    ----------
+    app : Sphinx
+        The build.
+    """
+    app.connect("source-read", _lead_to_gallery)
+
+
 # --- Reference from docstrings --------------------------------------------------------------------
 autosummary_generate = True
 autodoc_typehints = "none"
-autodoc_default_options = {"members": True, "inherited-members": True}
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 default_role = "literal"
@@ -54,11 +76,23 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"demo_digits\.py",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": ExplicitOrder(
+        [
+            "plot_digits.py",
+            "plot_genes.py",
+            "plot_dartboard1.py",
+            "plot_how_many.py",
+            "plot_stability.py",
+            "plot_streaming.py",
+            "plot_dask.py",
+            "plot_own_selector.py",
+        ]
+    ),
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,
     "min_reported_time": 1,
+    "write_computation_times": False,
     "remove_config_comments": True,
     "image_scrapers": ("matplotlib",),
     "reset_modules": ("matplotlib",),

@@ -7,9 +7,9 @@ image? Nobody tells the selectors which digit they look at.
 """
 
 # %%
-# Two selectors answer. :class:`~bsufs.BSUFS` keeps pixels that carry the principal components;
-# :class:`~bsufs.AlignedBSUFS`, the default of ``bsufs select``, keeps pixels in which the groups
-# that all pixels show together can be seen.
+# Two selectors answer. :class:`~bsufs.selectors.BSUFS` keeps pixels that carry the principal
+# components; :class:`~bsufs.selectors.AlignedBSUFS`, the default of ``bsufs select``, keeps pixels
+# in which the groups that all pixels show together can be seen.
 from sklearn.datasets import load_digits
 
 from bsufs import BSUFS, AlignedBSUFS

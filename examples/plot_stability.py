@@ -75,4 +75,4 @@ ax.spines[["top", "right"]].set_visible(False)
 # the same as good: variance alone is the most stable of all, because it sees nothing but the four
 # large columns of one factor, over and over. Stability is a reason to doubt, never a proof. An
 # average over many runs, with a bound on false selections under stated assumptions, is
-# :class:`~bsufs.ConsensusSelector`; :doc:`/tuning` says what the bound means.
+# :class:`~bsufs.tuning.ConsensusSelector`; :doc:`/tuning` says what the bound means.

@@ -63,7 +63,7 @@ class MCFS(ScoringSelector):
         Names, or column numbers where there are no names, best first.
     n_components_ : int
         The number of functions regressed on.
-    eigenvalues_ : array of shape (n_components_,)
+    eigenvalues_ : array of shape (`n_components_`,)
         Their eigenvalues on the graph, at most one; near one is smooth.
     n_features_in_ : int
         Number of features seen in `fit`.

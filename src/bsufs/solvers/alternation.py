@@ -1,6 +1,6 @@
 """Proximal alternating minimisation with fixed weights (the paper's Algorithm 1).
 
-Minimises, over orthonormal W and free U, V,
+Minimises, over orthonormal W and free U, V::
 
     f(W, U, V) = -tr(W'SW) + lambda_row sum_i ||v^i||^p + lambda_element sum_ij |u_ij|^q
                  + beta_element/2 ||W - U||^2 + beta_row/2 ||W - V||^2.
@@ -400,7 +400,7 @@ def proximal_alternation(
     max_iter : int, default=500
         Iterations at most.
     tol : float, default=1e-4
-        Stop when |f_k - f_(k-1)| / max(1, |f_(k-1)|) is smaller.
+        Stop when ``|f_k - f_(k-1)| / max(1, |f_(k-1)|)`` is smaller.
     callback : callable, optional
         Called with a `Progress` after each iteration; a true answer stops the run.
 
