@@ -66,6 +66,8 @@ def problems(site: Path) -> list[str]:
     """
     pages: dict[Path, _Page] = {}
     for path in sorted(site.rglob("*.html")):
+        if "_static" in path.parts:  # a piece of the theme, not a page
+            continue
         page = pages[path.resolve()] = _Page()
         page.feed(path.read_text(encoding="utf-8"))
     found = [] if pages else [f"{site} holds no pages"]

@@ -69,6 +69,8 @@ default_role = "literal"
 # --- Formulas: the reader's browser draws them from a file that lies beside the pages -------------
 _mathjax = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
 mathjax_path = "tex-svg.js"
+# A formula wider than the page begins at its left end, so that all of it can be scrolled to.
+mathjax3_config = {"svg": {"displayAlign": "left", "displayIndent": "1em"}}
 
 # --- Gallery --------------------------------------------------------------------------------------
 sphinx_gallery_conf = {

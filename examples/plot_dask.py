@@ -18,16 +18,16 @@ client.wait_for_workers(2)
 print(len(client.scheduler_info()["workers"]), "workers")
 
 # %%
-# 300 samples of 16000 features that follow five hidden factors, cut into blocks of 2000 columns.
+# 120 samples of 6000 features that follow five hidden factors, cut into blocks of 1500 columns.
 # Nobody makes the whole array: every block is a task.
 import dask.array as da
 import numpy as np
 
 random = da.random.default_rng(0)
-factors = np.random.default_rng(1).standard_normal((300, 5))
-strength = np.random.default_rng(2).gamma(1.0, 1.0, 16000)
-loadings = random.standard_normal((5, 16000), chunks=(5, 2000)) * strength
-X = factors @ loadings + random.standard_normal((300, 16000), chunks=(300, 2000))
+factors = np.random.default_rng(1).standard_normal((120, 5))
+strength = np.random.default_rng(2).gamma(1.0, 1.0, 6000)
+loadings = random.standard_normal((5, 6000), chunks=(5, 1500)) * strength
+X = factors @ loadings + random.standard_normal((120, 6000), chunks=(120, 1500))
 X
 
 # %%
@@ -37,12 +37,12 @@ from distributed import get_task_stream
 from bsufs import BSUFS
 
 with get_task_stream(client) as record:
-    selector = BSUFS(12, n_components=5, death_rate=0.2).fit(X)
+    selector = BSUFS(12, n_components=5, death_rate=0.3).fit(X)
 print("selected:", *selector.selected_features_)
 
 # %%
 # The same as in one piece:
-alone = BSUFS(12, n_components=5, death_rate=0.2).fit(X.compute())
+alone = BSUFS(12, n_components=5, death_rate=0.3).fit(X.compute())
 print("the same ranking:", bool((alone.ranking_ == selector.ranking_).all()))
 
 # %%
@@ -78,7 +78,7 @@ ax.legend(
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%
-# For 38 MB of data this is slower than one process, as the gaps show: the point of a cluster is
+# For 6 MB of data this is slower than one process, as the gaps show: the point of a cluster is
 # data that fit nowhere else. :doc:`/scale` says what travels, and what happens when a worker dies.
 client.close()
 cluster.close()
