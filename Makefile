@@ -48,7 +48,7 @@ paper: $(VENV)/.installed-experiments
 docs: export OPENBLAS_NUM_THREADS = 1
 docs: export OMP_NUM_THREADS = 1
 docs: $(VENV)/.installed-docs
-	$(BIN)/python -m sphinx -W --keep-going --quiet docs docs/_build/html
+	$(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
 
 format: $(VENV)/.installed-test

@@ -120,4 +120,5 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "citing": [], "changelog": []}
+# These pages have nothing beside them to lead to.
+html_sidebars = {"index": [], "getting-started": []}
