@@ -42,10 +42,14 @@ myst_links_external_new_tab = False
 
 # On a code host a link to an example shows the script; here it leads to the page of the gallery.
 _EXAMPLE_LINK = re.compile(r"\]\((?:\.\./)+examples/(plot_\w+)\.py\)")
+# A number at the margin pushes a formula that is wider than the page out of it; behind it, it does
+# not.
+_MARGIN_NUMBER = re.compile(r"\\tag\{(\w+)\}")
 
 
-def _lead_to_gallery(app: Sphinx, page: str, source: list[str]) -> None:
+def _adapt(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = _EXAMPLE_LINK.sub(r"](/gallery/\1.rst)", source[0])
+    source[0] = _MARGIN_NUMBER.sub(r"\\qquad(\1)", source[0])
 
 
 def setup(app: Sphinx) -> None:
@@ -56,7 +60,7 @@ def setup(app: Sphinx) -> None:
     app : Sphinx
         The build.
     """
-    app.connect("source-read", _lead_to_gallery)
+    app.connect("source-read", _adapt)
 
 
 # --- Reference from docstrings --------------------------------------------------------------------
@@ -65,6 +69,7 @@ autodoc_typehints = "none"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 default_role = "literal"
+toc_object_entries_show_parents = "hide"
 
 # --- Formulas: the reader's browser draws them from a file that lies beside the pages -------------
 _mathjax = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
