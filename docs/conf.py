@@ -102,6 +102,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "remove_config_comments": True,
     "image_scrapers": ("matplotlib",),
+    "capture_repr": ("_repr_html_",),
     "reset_modules": ("matplotlib",),
     "copyfile_regex": r"",
 }
@@ -119,7 +120,7 @@ html_theme_options = {
     "navbar_persistent": ["search-button"],
     "header_links_before_dropdown": 7,
     "show_toc_level": 2,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "methods": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "a11y-high-contrast-light",
