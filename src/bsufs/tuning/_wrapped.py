@@ -18,9 +18,7 @@ from bsufs.selectors.bsufs import BSUFS
 Setting = dict[str, Any]
 
 
-def selector_inside(
-    estimator: Any, seed: int, default: type[BaseSelector] = BSUFS
-) -> BaseSelector:
+def selector_inside(estimator: Any, seed: int, default: type[BaseSelector] = BSUFS) -> BaseSelector:
     """Return an unfitted copy of the selector to wrap, with a seed where it has none.
 
     Parameters
