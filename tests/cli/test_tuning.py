@@ -41,7 +41,7 @@ def test_the_search_of_the_library_decides(invoke, table, tmp_path, searched):
     assert [row["rank"] for row in tuning["candidates"]] == list(
         range(1, len(search.criteria_) + 1)
     )
-    assert tuning["candidates"][0]["rank_mean"] == pytest.approx(tuning["best_score"])
+    assert tuning["candidates"][0]["restart_agreement"] == pytest.approx(tuning["best_score"])
     names = [entry["name"] for entry in found["selected"]]
     assert names == [list("abcdef")[column] for column in search.selected_features_]
 
@@ -53,7 +53,9 @@ def test_what_was_tried_is_told_and_the_names_stay_alone(invoke, table):
     assert len(result.out.split()) in (2, 3, 4, 5, 6)
     # Three numbers, p and beta_row; the number of components is set and not tried.
     lines = result.err.splitlines()
-    assert lines[0].startswith("tried 18 settings without labels; rank_mean chose beta_row=")
+    assert lines[0].startswith(
+        "tried 18 settings without labels; restart_agreement chose beta_row="
+    )
     assert lines[1].split("\t")[:3] == ["beta row", "p", "k"]
     assert len(lines[2:7]) == 5
     assert lines[7].startswith("BSUFS selected")
@@ -110,7 +112,7 @@ def test_the_report_says_how_the_settings_were_chosen(invoke, table):
     page = invoke("select", table, *OTHERS, "-k", "2,3", "--tune", "--report", "-", "--subsamples",
                   0).out  # fmt: skip
     assert "How the settings were chosen" in page
-    assert "Rank mean decided" in page
+    assert "Restart agreement decided" in page
     assert "bsufs select" in page
     assert "-k 2,3" in page
     assert "--tune" in page

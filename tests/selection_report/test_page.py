@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from bsufs import BSUFS
+from bsufs import BSUFS, AlignedBSUFS
 from bsufs.selection_report import _contents as contents_module
 from bsufs.selection_report import _page as page_module
 from bsufs.selection_report import make_report
@@ -314,3 +314,15 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
         make_report(MaxVariance(2).fit(X), X, path, n_subsamples=0)
     assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
     assert path.read_text() == "old"
+
+
+def test_clusters_are_shown_where_the_method_knows_of_them():
+    X = np.random.default_rng(0).standard_normal((60, 8))
+    X[:30, :3] += 4.0
+    for selector, shown, hidden in (
+        (AlignedBSUFS(3), "share between clusters", "A step between the kept"),
+        (BSUFS(3), "A step between the kept", "share between clusters"),
+    ):
+        page = make_report(selector.fit(X), X, n_subsamples=0)
+        assert shown in page
+        assert hidden not in page

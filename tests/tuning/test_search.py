@@ -49,7 +49,7 @@ class FirstColumn(Criterion):
 @pytest.mark.parametrize(
     "estimator",
     [
-        LabelFreeSearch(param_grid={"p": [0.0, 1.0]}, criterion="reconstruction"),
+        LabelFreeSearch(param_grid={"flattening": [0.25, 0.75]}, criterion="reconstruction"),
         LabelFreeSearch(ColumnSubset()),
     ],
 )
@@ -86,7 +86,9 @@ def test_the_table_reports_all_criteria_and_one_decides():
     assert table.shape[0] == 6
     assert not table.isna().any().any()
     assert found.best_index_ == table["redundancy"].idxmin()
-    ranks = LabelFreeSearch(BSUFS(5), param_grid=GRID, report=["stability"]).fit(X)
+    ranks = LabelFreeSearch(
+        BSUFS(5), param_grid=GRID, criterion="rank_mean", report=["stability"]
+    ).fit(X)
     parts = CRITERIA["rank_mean"].criteria
     expected = RankMean(parts).combine({c.name: table[c.name] for c in parts})
     assert ranks.criteria_["rank_mean"].to_numpy() == pytest.approx(expected)
@@ -140,7 +142,7 @@ def test_the_same_result_for_any_number_of_jobs(report):
 def test_labels_change_nothing():
     X = factor_data()
     labels = np.random.default_rng(0).integers(0, 2, len(X))
-    tables = [LabelFreeSearch(param_grid=GRID).fit(X, y).criteria_ for y in (None, labels)]
+    tables = [LabelFreeSearch(BSUFS(), param_grid=GRID).fit(X, y).criteria_ for y in (None, labels)]
     pd.testing.assert_frame_equal(*tables, check_exact=True)
 
 
@@ -162,7 +164,7 @@ def test_the_number_of_features_is_chosen_from_a_list():
     fewest = enough[enough["n_features"] == enough["n_features"].min()]
     assert frugal.best_index_ == fewest["reconstruction"].idxmax()
     assert frugal.support_.sum() == fewest["n_features"].iloc[0] < exact.support_.sum()
-    array = LabelFreeSearch(n_features_to_select=np.array([2, 3]), param_grid=GRID).fit(X)
+    array = LabelFreeSearch(BSUFS(), n_features_to_select=np.array([2, 3]), param_grid=GRID).fit(X)
     assert sorted(set(array.criteria_["n_features"])) == [2, 3]
 
 
@@ -244,7 +246,7 @@ def test_default_grid_of_bsufs_holds_the_default_setting():
         ({"criterion": "accuracy"}, ValueError, "criterion must be one of 'reconstruction'"),
         ({"report": ["nmi"]}, ValueError, "report must be one of 'reconstruction'"),
         ({"report": "stability"}, ValueError, r"report must be 'all' .* pass \['stability'\]"),
-        ({"param_grid": {"gamma": [1]}}, ValueError, "param_grid must hold parameters of BSUFS"),
+        ({"param_grid": {"gamma": [1]}}, ValueError, "param_grid must hold parameters of Aligned"),
         ({"param_grid": []}, ValueError, "param_grid must hold at least one setting"),
         (
             {"param_grid": {"n_features_to_select": [3]}},
@@ -252,9 +254,9 @@ def test_default_grid_of_bsufs_holds_the_default_setting():
             "param_grid must not hold n_features_to_select",
         ),
         (
-            {"param_grid": [{"p": [0.5]}, {"p": [7.0]}]},
+            {"param_grid": [{"scaling": [0.5]}, {"scaling": [7.0]}]},
             ValueError,
-            r"but \{'p': 7.0\} is none. Correct it or take it out. The reason: The 'p' parameter",
+            r"but \{'scaling': 7.0\} is none. Correct it or take it out. The reason: The 'scaling'",
         ),
         ({"n_features_to_select": []}, ValueError, "n_features_to_select must hold at least one"),
         ({"n_features_to_select": [3, 99]}, ValueError, "n_features_to_select must be at most"),

@@ -522,13 +522,17 @@ def path_chart(path: dict[str, Any], n_selected: int) -> Markup:
     )
 
 
-def score_chart(explanation: pd.DataFrame) -> Markup:
+def score_chart(explanation: pd.DataFrame, column: str = "score", label: str = "score") -> Markup:
     """Draw the scores of all features, best first.
 
     Parameters
     ----------
     explanation : pandas.DataFrame
         What `explain` returned.
+    column : str, default="score"
+        The column to draw.
+    label : str, default="score"
+        What to call it.
 
     Returns
     -------
@@ -537,20 +541,21 @@ def score_chart(explanation: pd.DataFrame) -> Markup:
     """
     kept = explanation["selected"].to_numpy()
     names = dict(zip(explanation["rank"], explanation["name"], strict=True))
+    values = explanation[column]
     lines = [
-        Series(label, explanation["rank"][mask], explanation["score"][mask], colour, dots=True)
-        for label, mask, colour in (("kept", kept, KEPT), ("left out", ~kept, LEFT_OUT))
+        Series(which, explanation["rank"][mask], values[mask], colour, dots=True)
+        for which, mask, colour in (("kept", kept, KEPT), ("left out", ~kept, LEFT_OUT))
         if mask.any()
     ]
-    low, high = float(explanation["score"].min()), float(explanation["score"].max())
+    low, high = float(values.min()), float(values.max())
     return line_chart(
         lines,
-        describe=lambda label, rank, score: (
-            f"{shortened(names[int(rank)], 80)}: rank {rank:.0f}, score {score:.4g}, {label}"
+        describe=lambda which, rank, value: (
+            f"{shortened(names[int(rank)], 80)}: rank {rank:.0f}, {label} {value:.4g}, {which}"
         ),
-        title="Scores of the features, best first",
+        title=f"{label.capitalize()} of the features, best first",
         x_label="rank",
-        y_label="score",
+        y_label=label,
         y_range=(0.0 if 0 <= low < 0.5 * high else low, high + 0.04 * ((high - low) or 1.0)),
         log="x" if len(kept) > 50 * int(kept.sum()) else "",
     )

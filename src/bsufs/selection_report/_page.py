@@ -189,6 +189,7 @@ def _figures(
     """Return the pictures with their headings and captions."""
     kept = explanation[explanation["selected"]]
     k = len(kept)
+    knows_clusters = bool(explanation["cluster_share"].notna().all())
     figures = []
     if curve["explained"].notna().any():
         figures.append(
@@ -207,18 +208,35 @@ def _figures(
                 "path",
                 charts.path_chart(selector.path_, k),
                 "The row penalty grows from step to step and features leave; the dotted line is "
-                f"at the {k} kept. They are ranked by how long they live.",
+                f"at the {k} kept. "
+                + (
+                    "How long a feature lives counts a little in its rank."
+                    if knows_clusters
+                    else "They are ranked by how long they live."
+                ),
             )
         )
-    figures.append(
-        _figure(
-            "Scores",
-            "scores",
-            charts.score_chart(explanation),
-            f"Larger is better. A step between the kept and the others speaks for {k} features; a "
-            "smooth slope means that the number is a matter of taste.",
+    if knows_clusters:
+        figures.append(
+            _figure(
+                "Clusters",
+                "scores",
+                charts.score_chart(explanation, "cluster_share", "share between clusters"),
+                "How much of the variance of each feature lies between the clusters that all show "
+                "together, beyond chance. Features that tell of them are left out where others "
+                "say the same.",
+            )
         )
-    )
+    else:
+        figures.append(
+            _figure(
+                "Scores",
+                "scores",
+                charts.score_chart(explanation),
+                f"Larger is better. A step between the kept and the others speaks for {k} "
+                "features; a smooth slope means that the number is a matter of taste.",
+            )
+        )
     if image_shape is not None:
         shape = check_image_shape(image_shape, len(explanation))
         figures.append(_pixels(selector, X, explanation, shape))

@@ -25,7 +25,7 @@ _ROWS_PER_CLUSTER = 12
 # A column knows of clusters if its share between them is so many standard deviations above chance.
 _DEVIATIONS = 4.0
 # Columns beyond so many picks are ranked by what each would add at that point.
-_MOST_PICKS = 256
+_MOST_PICKS = 128
 
 
 class AlignedBSUFS(BaseSelector):
@@ -129,7 +129,7 @@ class AlignedBSUFS(BaseSelector):
     come behind those that know of the clusters, by their score of `BSUFS`.
 
     The picks cost a product with X each; k-means a product of a row's components with the centres.
-    Perfectly correlated columns come behind all distinct ones. Beyond 256 columns (or
+    Perfectly correlated columns come behind all distinct ones. Beyond 128 columns (or
     `n_features_to_select`) the rest is ranked by what each would add at that point.
 
     References

@@ -18,15 +18,17 @@ from bsufs.selectors.bsufs import BSUFS
 Setting = dict[str, Any]
 
 
-def selector_inside(estimator: Any, seed: int) -> BaseSelector:
+def selector_inside(estimator: Any, seed: int, default: type[BaseSelector] = BSUFS) -> BaseSelector:
     """Return an unfitted copy of the selector to wrap, with a seed where it has none.
 
     Parameters
     ----------
     estimator : selector or None
-        What the caller passed; None stands for `BSUFS`.
+        What the caller passed; None stands for the default.
     seed : int
         For its `random_state` where that is None, so that every run repeats.
+    default : class, default=BSUFS
+        What None stands for.
 
     Returns
     -------
@@ -34,11 +36,11 @@ def selector_inside(estimator: Any, seed: int) -> BaseSelector:
         A copy.
     """
     if estimator is None:
-        estimator = BSUFS()
+        estimator = default()
     if not isinstance(estimator, BaseSelector):
         raise TypeError(
             "estimator must be a selector of bsufs.selectors, such as BSUFS(), got "
-            f"{estimator!r}. Leave it out for BSUFS()."
+            f"{estimator!r}. Leave it out for {default.__name__}()."
         )
     inside: BaseSelector = clone(estimator)
     if "random_state" in inside.get_params() and inside.random_state is None:

@@ -29,6 +29,7 @@ from bsufs.metrics.criteria import (
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector
 from bsufs.selectors._columns import canonical_order
 from bsufs.selectors._validation import require_two_rows
+from bsufs.selectors.aligned_bsufs import AlignedBSUFS
 from bsufs.tuning._grids import default_grid
 from bsufs.tuning._wrapped import (
     Setting,
@@ -65,7 +66,7 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : selector, optional
-        The method to tune, one of `bsufs.selectors`; `BSUFS()` by default.
+        The method to tune, one of `bsufs.selectors`; `AlignedBSUFS()` by default.
     n_features_to_select : int, float, "auto", list of these, or None, default=None
         How many features to keep; as the estimator says by default. Of a list the criterion
         chooses one (see Notes).
@@ -73,7 +74,7 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Names of parameters of the estimator with lists of values, as in scikit-learn. By default a
         small grid that suits the method and the data: for `BSUFS` the number of components around
         that above the noise edge, `p` and `beta_row`.
-    criterion : str or criterion object, default="rank_mean"
+    criterion : str or criterion object, default="restart_agreement"
         What decides: "reconstruction", "permutation_gap", "clustering_agreement",
         "restart_agreement", "redundancy", "stability", "rank_mean", or an object of
         `bsufs.metrics.criteria` with settings of its own.
@@ -152,7 +153,7 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         n_features_to_select: Any = None,
         param_grid: Any = None,
-        criterion: str | Criterion | RankMean = "rank_mean",
+        criterion: str | Criterion | RankMean = "restart_agreement",
         report: Any = (),
         tolerance: float = 0.0,
         random_state: Any = 0,
@@ -188,7 +189,7 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         decisive = as_criterion(self.criterion, "criterion")
         criteria = with_parts([decisive, *self._reported()])
         seed = as_seed(self.random_state)
-        estimator = selector_inside(self.estimator, seed)
+        estimator = selector_inside(self.estimator, seed, AlignedBSUFS)
         data, names = _validated(estimator, X)
         settings = self._settings(estimator, data)
         candidates = self._candidates(estimator, X, settings)
