@@ -73,21 +73,17 @@ def problems(site: Path) -> list[str]:
     found = [] if pages else [f"{site} holds no pages"]
     for path, page in pages.items():
         where = path.relative_to(site.resolve())
-        for address in page.fetched:
-            if _is_elsewhere(address):
-                found.append(f"{where}: fetches {address}")
+        found.extend(
+            f"{where}: fetches {address}" for address in page.fetched if urlsplit(address).netloc
+        )
         for address in {*page.links, *page.fetched}:
             reason = _dead(address, path, pages)
             if reason:
                 found.append(f"{where}: {reason}")
     for path in sorted(site.rglob("*.css")):
-        for address in _IN_STYLES.findall(path.read_text(encoding="utf-8")):
-            found.append(f"{path.relative_to(site)}: fetches {address}")
+        fetched = _IN_STYLES.findall(path.read_text(encoding="utf-8"))
+        found.extend(f"{path.relative_to(site)}: fetches {address}" for address in fetched)
     return found
-
-
-def _is_elsewhere(address: str) -> bool:
-    return bool(urlsplit(address).netloc)
 
 
 def _dead(address: str, path: Path, pages: dict[Path, _Page]) -> str | None:
