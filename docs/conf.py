@@ -75,7 +75,11 @@ toc_object_entries_show_parents = "hide"
 _mathjax = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
 mathjax_path = "tex-svg.js"
 # A formula wider than the page begins at its left end, so that all of it can be scrolled to.
-mathjax3_config = {"svg": {"displayAlign": "left", "displayIndent": "1em"}}
+# Its menu has entries that would fetch more, so there is none.
+mathjax3_config = {
+    "options": {"enableMenu": False},
+    "svg": {"displayAlign": "left", "displayIndent": "1em"},
+}
 
 # --- Gallery --------------------------------------------------------------------------------------
 sphinx_gallery_conf = {
