@@ -21,7 +21,7 @@ from bsufs import BSUFS
 
 selector = BSUFS().fit(X)
 print(selector.n_components_, "components;", len(selector.selected_features_), "columns:")
-print(*selector.selected_features_, sep=", ")
+print(*selector.selected_features_, sep="\n")
 
 # %%
 # **Look.** What the best 1, 2, ... columns explain, below what as many principal components would:

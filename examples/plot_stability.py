@@ -72,7 +72,8 @@ ax.spines[["top", "right"]].set_visible(False)
 
 # %%
 # Greedy columns explain a little more here and change far more from half to half. And stable is not
-# the same as good: variance alone is the most stable of all, because it sees nothing but the four
-# large columns of one factor, over and over. Stability is a reason to doubt, never a proof. An
-# average over many runs, with a bound on false selections under stated assumptions, is
-# :class:`~bsufs.tuning.ConsensusSelector`; :doc:`/tuning` says what the bound means.
+# the same as good: variance alone is the most stable of all, because it keeps the largest columns
+# over and over, whether they say the same or not, and explains the least but for chance. Stability
+# is a reason to doubt, never a proof. An average over many runs, with a bound on false selections
+# under stated assumptions, is :class:`~bsufs.tuning.ConsensusSelector`; :doc:`/tuning` says what the
+# bound means.
