@@ -75,5 +75,5 @@ ax.spines[["top", "right"]].set_visible(False)
 # the same as good: variance alone is the most stable of all, because it keeps the largest columns
 # over and over, whether they say the same or not, and explains the least but for chance. Stability
 # is a reason to doubt, never a proof. An average over many runs, with a bound on false selections
-# under stated assumptions, is :class:`~bsufs.tuning.ConsensusSelector`; :doc:`/tuning` says what the
-# bound means.
+# under stated assumptions, is :class:`~bsufs.tuning.ConsensusSelector`; :doc:`/tuning` says what
+# the bound means.
