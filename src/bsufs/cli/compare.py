@@ -34,7 +34,9 @@ from bsufs.cli._options import (
     parse_number,
 )
 
-DEFAULT_METHODS = "BSUFS,ColumnSubset,LaplacianScore,MaxVariance,PCARowNorms,RandomSelector"
+DEFAULT_METHODS = (
+    "AlignedBSUFS,BSUFS,ColumnSubset,LaplacianScore,MaxVariance,PCARowNorms,RandomSelector"
+)
 FAILED_STATUS = 2
 _EPILOG = """
 [bold]Examples[/bold]
