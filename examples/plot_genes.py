@@ -47,7 +47,7 @@ selector = AlignedBSUFS(
     must_keep=["CTRL1", "CTRL2"],
     never_keep=[name for name in names if name.startswith("cycle")],
 ).fit(table)
-print(*selector.selected_features_, sep="\n")
+print("the first eight:", *selector.selected_features_[:8])
 
 # %%
 # The reduced table, cells by kind. The selector was never told the kinds.
@@ -79,5 +79,5 @@ figure.colorbar(image, label="log expression", shrink=0.7)
 from bsufs import explain
 
 why = explain(selector, table, n_subsamples=10)
-pd.set_option("display.width", 120, "display.max_colwidth", 70)
-print(why[why["selected"]][["name", "frequency", "reason"]].to_string(index=False))
+pd.set_option("display.max_colwidth", None)
+why.loc[why["selected"], ["name", "frequency", "reason"]]

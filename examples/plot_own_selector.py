@@ -87,7 +87,7 @@ rows = {
     }
     for name, tried in methods.items()
 }
-print(pd.DataFrame(rows).T.round(2).to_string())
+pd.DataFrame(rows).T.round(2)
 
 # %%
 # The idea holds its own here, ahead of chance. One table of 13 columns is a first look and no more:

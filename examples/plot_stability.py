@@ -32,8 +32,8 @@ ax = plot_stability(why, max_features=18)
 
 # %%
 # A column that is left out and often selected on halves is a stand-in: the reason says for which.
-pd.set_option("display.max_colwidth", 80)
-print(why[["name", "selected", "frequency", "reason"]].head(14).to_string(index=False))
+pd.set_option("display.max_colwidth", None)
+why[["name", "selected", "frequency", "reason"]].head(14)
 
 # %%
 # One number for the whole: the stability of Nogueira, Sechidis and Brown, 1 for selections that
