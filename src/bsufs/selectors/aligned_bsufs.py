@@ -16,7 +16,7 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.kmeans import batched_kmeans
 from bsufs.scatter import Scatter, make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored
-from bsufs.selectors._columns import canonical_order, copies
+from bsufs.selectors._columns import canonical_order, copies, varying_columns
 from bsufs.selectors.bsufs import BSUFS
 from bsufs.solvers.alignment import aligned_columns
 
@@ -310,6 +310,8 @@ class _Centred:
     def __init__(self, X: Any, unit_exponent: int) -> None:
         self.n_rows = X.shape[0]
         self._mean = np.zeros(X.shape[1])
+        # What centring leaves of a constant column is rounding, of which a share means nothing.
+        self._varying = varying_columns(X)
         if sparse.issparse(X):
             self._X = sparse.csr_array(X, dtype=np.float64, copy=True)
             self._X.data = np.ldexp(self._X.data, -unit_exponent)
@@ -331,7 +333,8 @@ class _Centred:
         sums = sums - clusters.means.sum(axis=1)[:, None] * self._mean
         between = np.einsum("ij,ij->j", sums, sums)
         shares: Array = np.zeros_like(between)
-        np.divide(between, self._squares, out=shares, where=self._squares > 0)
+        known = self._varying & (self._squares > 0)
+        np.divide(between, self._squares, out=shares, where=known)
         return np.minimum(shares, 1.0, out=shares)
 
 
