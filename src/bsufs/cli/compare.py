@@ -34,7 +34,10 @@ from bsufs.cli._options import (
     parse_number,
 )
 
-DEFAULT_METHODS = "BSUFS,ColumnSubset,LaplacianScore,MaxVariance,PCARowNorms,RandomSelector"
+# What `bsufs select` does comes first: the others are compared with it.
+DEFAULT_METHODS = (
+    "AlignedBSUFS,BSUFS,ColumnSubset,LaplacianScore,MaxVariance,PCARowNorms,RandomSelector"
+)
 FAILED_STATUS = 2
 _EPILOG = """
 [bold]Examples[/bold]
