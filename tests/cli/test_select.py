@@ -77,15 +77,16 @@ def test_forced_and_barred_features(invoke, table, tmp_path):
         (["-k", "x"], "got 'x'"),
         (["-k", "7"], "-k must be at most 6"),
         (["--method", "Bsufz"], "Did you mean BSUFS?"),
-        (["--method", "???"], "There are BSUFS"),
-        (["--set", "lambda_rows=1"], "Did you mean lambda_row?"),
-        (["--set", "zzz=1"], "Valid: beta_element"),
+        (["--method", "???"], "There are AlignedBSUFS, BSUFS"),
+        (["--set", "n_component=1"], "Did you mean n_components?"),
+        (["--set", "zzz=1"], "no such parameter. Valid: clusters"),
+        (["--set", "lambda_row=1"], "With --method BSUFS or SPCAPSD there is. Valid: clusters"),
         (["--set", "random_state=1"], "use --seed"),
         (["--set", "verbose=1"], "no such parameter"),
         (["--set", "p"], "name=value"),
-        (["--set", "p=7"], "'p' parameter of BSUFS"),
+        (["--set", "flattening=7"], "'flattening' parameter of AlignedBSUFS"),
         (["--must-keep", "bb"], "--must-keep 'bb' is not among the features to select from. Did"),
-        (["--must-keep", "b", "--method", "MaxVariance"], "methods that know it: BSUFS"),
+        (["--must-keep", "b", "--method", "MaxVariance"], "that know it: AlignedBSUFS, BSUFS"),
         (["--must-keep", "b", "--never-keep", "b"], "no feature in common"),
         (["--never-keep", "@none.txt"], "none.txt: No such file"),
         (["--missing", "guess"], "--missing"),
@@ -107,8 +108,8 @@ def test_wrong_words_are_one_line_and_status_2(invoke, table, words, message, mo
 
 def test_parameters_are_typed_and_any_method_will_do(invoke, table, tmp_path):
     path = tmp_path / "r.json"
-    invoke("select", table, *OTHERS, "-k", 0.5, "--set", "lambda_element=0", "--set", "init=pca",
-           "--json", path)  # fmt: skip
+    invoke("select", table, *OTHERS, "-k", 0.5, "--method", "BSUFS", "--set", "lambda_element=0",
+           "--set", "init=pca", "--json", path)  # fmt: skip
     found = json.loads(path.read_text())
     assert found["parameters"]["lambda_element"] == 0
     assert len(found["selected"]) == 3
@@ -192,7 +193,7 @@ def test_the_command_in_a_report_repeats_it(invoke, table, tmp_path):
     import re
     import shlex
 
-    result = invoke("select", table, "-k", 2, *OTHERS, "--must-keep", "c", "--set", "p=0.7",
+    result = invoke("select", table, "-k", 2, *OTHERS, "--must-keep", "c", "--set", "n_runs=3",
                     "--report", "-", "--subsamples", 0, "-q")  # fmt: skip
     command = html.unescape(re.search("<code>(bsufs select .*?)</code>", result.out).group(1))
     assert invoke(*shlex.split(command)[1:]).out == result.out

@@ -327,6 +327,9 @@ def _check_settings(
             raise ValueError(f"--set {name} has an option of its own: use {option}.")
         near = difflib.get_close_matches(name, valid, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
+        able = [other for other, kind in all_selectors().items() if name in kind().get_params()]
+        if able and name not in _NOT_SETTABLE:
+            hint = f" With --method {' or '.join(able)} there is."
         raise ValueError(
             f"--set {name}: {method} has no such parameter.{hint} Valid: "
             f"{', '.join(valid) or 'none'}."
