@@ -327,7 +327,11 @@ def variant_results(measured: list[Measured]) -> tuple[dict[str, Any], list[str]
     )
     settings = list(ParameterGrid(VARIANTS))
     chosen = (f"{d.name}: {settings[p]}" for d, p in zip(measured, picks, strict=True))
-    return results, [f"Variant chosen on the other datasets: {'; '.join(chosen)}."]
+    by_variant = fresh.mean(axis=(0, 2, 3))
+    return results, [
+        f"The variants have means from {by_variant.min():.1f} to {by_variant.max():.1f}.",
+        f"Variant chosen on the other datasets: {'; '.join(chosen)}.",
+    ]
 
 
 def print_accuracy(measured: list[Measured]) -> None:

@@ -34,7 +34,8 @@ def test_methods_side_by_side(invoke, table, tmp_path):
         "NMI",
     ]
     assert [line[0] for line in lines[1:]] == [
-        "BSUFS", "ColumnSubset", "LaplacianScore", "MaxVariance", "PCARowNorms", "RandomSelector",
+        "AlignedBSUFS", "BSUFS", "ColumnSubset", "LaplacianScore", "MaxVariance", "PCARowNorms",
+        "RandomSelector",
     ]  # fmt: skip
     assert lines[1][5] == "1.000"
     assert "ColumnSubset" in invoke(*words, terminal=True).out

@@ -73,6 +73,11 @@ def test_the_default_is_the_best_that_can_be_had(invoke, tmp_path):
     for memory, method in (((), "AlignedBSUFS"), (("--memory", "10kB"), "BSUFS")):
         result = invoke("select", path, "-k", 2, "--json", "-", *memory)
         assert json.loads(result.out)["method"] == method
+        # Another method than usual is another selection, which is not made in silence.
+        said = "BSUFS selects, since AlignedBSUFS needs the whole table in memory" in result.err
+        assert said == bool(memory)
+    named = invoke("select", path, "-k", 2, "--method", "BSUFS", "--memory", "10kB")
+    assert "needs the whole table" not in named.err
 
 
 @pytest.mark.parametrize("target", ["o.csv", "o.tsv.gz", "o.parquet", "o.feather"])

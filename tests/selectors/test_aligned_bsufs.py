@@ -147,7 +147,7 @@ def test_few_rows_are_not_cut_into_small_clusters():
     assert AlignedBSUFS(5, n_components=2).fit(X).n_clusters_ == [3, 4]
 
 
-@pytest.mark.parametrize("clusters", [[], [1, 3], [2.5], [2, 999], "many"])
+@pytest.mark.parametrize("clusters", [[], [1, 3], [2.5], [2, 999], [[2, 3]], [[2], [3, 4]], "many"])
 def test_clusters_must_be_whole_numbers_in_range(clusters):
     with pytest.raises(ValueError, match="clusters"):
         AlignedBSUFS(5, clusters=clusters).fit(planted()[0])
@@ -159,3 +159,25 @@ def test_without_the_path_only_clusters_count():
     assert (alone.get_support(indices=True)[:15] < 30).all()
     weighted = AlignedBSUFS(20, survival_power=4.0).fit(X)
     assert not np.array_equal(alone.ranking_, weighted.ranking_)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_array])
+@pytest.mark.parametrize("constant", [0.1, 0.3, 1e6 / 7])
+def test_constant_columns_show_no_clusters(form, constant):
+    X, _ = planted()
+    X[:, 50] = constant
+    selector = AlignedBSUFS(10).fit(form(X))
+    assert selector.cluster_shares_[50] == 0.0
+    assert selector.ranking_[50] == 120
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_a_column_that_is_constant_among_the_rows_drawn_shows_no_clusters(form):
+    X, _ = planted(n=600)
+    drawn = np.random.RandomState(0).choice(600, 100, replace=False)
+    # Varies in one row that is not drawn, so what is left of it among those drawn is rounding.
+    X[:, 50] = 0.1
+    X[np.setdiff1d(np.arange(600), drawn)[0], 50] = 5.0
+    selector = AlignedBSUFS(10, max_samples=100).fit(form(X))
+    assert selector.cluster_shares_[50] == 0.0
+    assert not selector.support_[50]

@@ -328,7 +328,7 @@ def _check_settings(
         near = difflib.get_close_matches(name, valid, n=1)
         hint = f" Did you mean {near[0]}?" if near else ""
         able = [other for other, kind in all_selectors().items() if name in kind().get_params()]
-        if able:
+        if able and name not in _NOT_SETTABLE:
             hint = f" Methods that have it: {', '.join(able)}."
         raise ValueError(
             f"--set {name}: {method} has no such parameter.{hint} Valid: "

@@ -34,6 +34,7 @@ from bsufs.cli._options import (
     parse_number,
 )
 
+# What `bsufs select` does comes first: the others are compared with it.
 DEFAULT_METHODS = (
     "AlignedBSUFS,BSUFS,ColumnSubset,LaplacianScore,MaxVariance,PCARowNorms,RandomSelector"
 )

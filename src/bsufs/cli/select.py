@@ -215,6 +215,11 @@ def select(
         array=array,
         report=report,
     )
+    if method is None and found.default_method != methods.Input.default_method:
+        report.say(
+            f"{found.default_method} selects, since {methods.Input.default_method} needs the whole "
+            "table in memory"
+        )
     # What uses it is named above, so that it was read at once.
     whole = cast("methods.Input", found)
     for number in numbers:

@@ -105,13 +105,31 @@ def column_variances(X: Any) -> Array:
     with np.errstate(over="ignore"):
         if sparse.issparse(X):
             X = sparse.csr_array(X, dtype=np.float64)
-            low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
             mean = X.mean(axis=0)
             variances = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2
         else:
-            low, high = X.min(axis=0), X.max(axis=0)
             variances = np.var(X, axis=0, dtype=np.float64)
-    return np.where(low == high, 0.0, np.maximum(variances, np.finfo(np.float64).tiny))
+    return np.where(varying_columns(X), np.maximum(variances, np.finfo(np.float64).tiny), 0.0)
+
+
+def varying_columns(X: Any) -> Mask:
+    """Tell which columns hold more than one value.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        The data.
+
+    Returns
+    -------
+    array of bool of shape (n_features,)
+        False where all entries agree, to the last bit.
+    """
+    low, high = X.min(axis=0), X.max(axis=0)
+    if sparse.issparse(X):
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+    varying: Mask = low != high
+    return varying
 
 
 def copies(scatter: Scatter, forced: Mask) -> Mask:

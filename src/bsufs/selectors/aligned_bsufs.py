@@ -16,7 +16,7 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.kmeans import batched_kmeans
 from bsufs.scatter import Scatter, make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored
-from bsufs.selectors._columns import canonical_order, copies
+from bsufs.selectors._columns import canonical_order, copies, varying_columns
 from bsufs.selectors.bsufs import BSUFS
 from bsufs.solvers.alignment import aligned_columns
 
@@ -46,8 +46,8 @@ class AlignedBSUFS(BaseSelector):
     n_components : int, float or "auto", default="auto"
         Number of components m, as for `BSUFS`; clusters are sought among m and among 2m.
     clusters : int, list of int or "auto", default="auto"
-        Numbers of clusters to look for; "auto": m + 1 and 2m + 1, where there are at least 12 rows
-        for each.
+        Numbers of clusters to look for; "auto": m + 1 and 2m + 1, but no more than a twelfth of the
+        rows (and no fewer than two).
     n_runs : int, default=10
         Runs of k-means for each number of components and of clusters.
     flattening : float, default=0.5
@@ -271,9 +271,14 @@ class AlignedBSUFS(BaseSelector):
         if isinstance(self.clusters, str):
             most = max(2, n_rows // _ROWS_PER_CLUSTER)
             return sorted({min(m + 1, most), min(2 * m + 1, most)})
-        numbers = np.unique(np.atleast_1d(np.asarray(self.clusters)))
+        try:
+            given = np.atleast_1d(np.asarray(self.clusters))
+        except ValueError:
+            given = np.empty((0, 0))
+        numbers = np.unique(given)
         if (
-            numbers.size == 0
+            given.ndim != 1
+            or numbers.size == 0
             or not np.issubdtype(numbers.dtype, np.integer)
             or not 2 <= numbers[0] <= numbers[-1] <= n_rows
         ):
@@ -310,6 +315,8 @@ class _Centred:
     def __init__(self, X: Any, unit_exponent: int) -> None:
         self.n_rows = X.shape[0]
         self._mean = np.zeros(X.shape[1])
+        # What centring leaves of a constant column is rounding, of which a share means nothing.
+        self._varying = varying_columns(X)
         if sparse.issparse(X):
             self._X = sparse.csr_array(X, dtype=np.float64, copy=True)
             self._X.data = np.ldexp(self._X.data, -unit_exponent)
@@ -331,7 +338,8 @@ class _Centred:
         sums = sums - clusters.means.sum(axis=1)[:, None] * self._mean
         between = np.einsum("ij,ij->j", sums, sums)
         shares: Array = np.zeros_like(between)
-        np.divide(between, self._squares, out=shares, where=self._squares > 0)
+        known = self._varying & (self._squares > 0)
+        np.divide(between, self._squares, out=shares, where=known)
         return np.minimum(shares, 1.0, out=shares)
 
 
