@@ -153,6 +153,7 @@ def main(arguments=None):
         return
     names = [options.only] if options.only else list(MEASUREMENTS)
     results = stored_results(options.out)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     for name in names:
         measurement = MEASUREMENTS[name]
         chosen = measurement.quick if options.quick else measurement.sizes
