@@ -99,6 +99,13 @@ MEASUREMENTS = {
         ),
         _wide(10_000, 30_000, 100_000),
     ),
+    # The same data in more and more blocks: what a task costs.
+    "dask-tasks": Measurement(
+        columns_bsufs,
+        "BSUFS.fit on Dask, narrow blocks of columns",
+        tuple({"n": 200, "d": 10_000, "widest": widest} for widest in (2_500, 500, 125)),
+        ({"n": 200, "d": 10_000, "widest": 500},),
+    ),
     "sparse": Measurement(
         sparse_bsufs,
         "BSUFS.fit on sparse data",

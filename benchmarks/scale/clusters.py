@@ -52,7 +52,7 @@ def _pieces(length, largest):
     return np.diff(np.linspace(0, length, max(-(-length // largest), 2 * N_WORKERS) + 1, dtype=int))
 
 
-def lazy_columns(n, d):
+def lazy_columns(n, d, widest=WIDEST_BLOCK):
     """Return a Dask array in blocks of columns, each a task."""
     import dask
     import dask.array as da
@@ -61,7 +61,7 @@ def lazy_columns(n, d):
     return da.concatenate(
         [
             da.from_delayed(make(n, int(width), number), (n, int(width)), dtype=float)
-            for number, width in enumerate(_pieces(d, WIDEST_BLOCK))
+            for number, width in enumerate(_pieces(d, widest))
         ],
         axis=1,
     )
@@ -185,13 +185,14 @@ def _last_entry(block):
     return block[-1:, -1:].copy()
 
 
-def columns_bsufs(n, d, scheduler="processes"):
+def columns_bsufs(n, d, scheduler="processes", widest=WIDEST_BLOCK):
     """Fit features in blocks that stay with the workers."""
     from bsufs import BSUFS
 
+    X = lazy_columns(n, d, widest)
     selector = BSUFS(WIDE_SELECTED, n_components=WIDE_COMPONENTS)
-    frame_mb = d * WIDE_COMPONENTS * 8 / 2**20
-    return _fitted(lazy_columns(n, d), selector, scheduler) | {"frame_mb": frame_mb}
+    sizes = {"n_blocks": X.numblocks[1], "frame_mb": d * WIDE_COMPONENTS * 8 / 2**20}
+    return _fitted(X, selector, scheduler) | sizes
 
 
 def rows_bsufs(n, d, scheduler="processes"):
