@@ -291,11 +291,15 @@ def _survivors(norms: Array, competing: Mask, count: int) -> tuple[Mask, float]:
 
     Also returns the largest norm among those that die.
     """
-    # Descending by norm; among equals the stable sort keeps the order of the rows.
-    order = np.argsort(np.where(competing, -norms, np.inf), kind="stable")
+    # A partition instead of a sort: with many millions of rows this is what the client waits for.
+    keys = np.where(competing, -norms, np.inf)
     alive = np.zeros(norms.size, dtype=bool)
-    alive[order[:count]] = True
-    return alive, float(norms[order[count]])
+    if count:
+        last = np.partition(keys, count - 1)[count - 1]
+        alive = keys < last
+        level = np.flatnonzero(keys == last)
+        alive[level[: count - np.count_nonzero(alive)]] = True
+    return alive, -float(keys[~alive].min())
 
 
 def _survivors_factor(norms: Array, alive: Mask, forced: Mask, strength: float, p: float) -> Array:
