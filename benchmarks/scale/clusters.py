@@ -17,7 +17,7 @@ WIDE_SELECTED = 100
 # A block of 200 samples has 80 MB, one of 500 features 80 MB too.
 WIDEST_BLOCK = 50_000
 LONGEST_BLOCK = 20_000
-REPEATS = 3
+REPEATS = 2
 
 
 # -------------------------------------------------------------------------------------- the data
