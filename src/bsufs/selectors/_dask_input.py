@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from bsufs._memory import KnownSize
 from bsufs._typing import Array, Indices
 from bsufs.scatter import Scatter, ScatterAccumulator
 from bsufs.selectors._columns import ContentKey
@@ -233,7 +234,7 @@ def _prepare_columns(X: Any, weight: Array | None) -> tuple[Any, _ColumnFacts]:
 
 
 @dataclass
-class _RowFacts:
+class _RowFacts(KnownSize):
     """What some rows tell; merged pairwise up to those of all."""
 
     sums: ScatterAccumulator
