@@ -21,9 +21,9 @@ from benchmarks.scale.report import plot, table_of
 from benchmarks.scale.sparse import sparse_bsufs
 from benchmarks.scale.streams import (
     memory_bsufs,
+    memory_sparse_pca,
     stream_bsufs,
     stream_incremental_pca,
-    stream_sparse_pca,
 )
 
 # ---------------------------------------------------------------------------------- what there is
@@ -75,10 +75,10 @@ MEASUREMENTS = {
     "stream-ipca": Measurement(
         stream_incremental_pca, "IncrementalPCA.partial_fit", (*_GROWING, *_QUARTER), _FEW
     ),
-    "stream-sparse-pca": Measurement(
-        stream_sparse_pca, "MiniBatchSparsePCA.partial_fit", _FEW, _streams(10_000)
-    ),
     "memory": Measurement(memory_bsufs, "BSUFS.fit in memory", _GROWING, _FEW),
+    "memory-sparse-pca": Measurement(
+        memory_sparse_pca, "MiniBatchSparsePCA.fit in memory", _FEW, _streams(10_000)
+    ),
     "dask-rows": Measurement(rows_bsufs, "BSUFS.fit on Dask, blocks of rows", _GROWING, _FEW),
     "dask-overhead": Measurement(
         overhead_of_dask,

@@ -59,16 +59,21 @@ def stream_incremental_pca(n, d):
     return _stream(n, d, IncrementalPCA(N_COMPONENTS).partial_fit)
 
 
-def stream_sparse_pca(n, d):
-    from sklearn.decomposition import MiniBatchSparsePCA
-
-    return _stream(n, d, MiniBatchSparsePCA(N_COMPONENTS, random_state=0).partial_fit)
-
-
 def memory_bsufs(n, d):
     """Fit at once, what fits in memory."""
     from bsufs import BSUFS
 
+    return _at_once(n, d, BSUFS(N_SELECTED, n_components=N_COMPONENTS))
+
+
+def memory_sparse_pca(n, d):
+    """Fit at once: its mini-batches are of features, and it takes no stream of rows."""
+    from sklearn.decomposition import MiniBatchSparsePCA
+
+    return _at_once(n, d, MiniBatchSparsePCA(N_COMPONENTS, random_state=0))
+
+
+def _at_once(n, d, estimator):
     X = np.empty((n, d))
     row = 0
     for batch in batches(n, d):
@@ -76,7 +81,7 @@ def memory_bsufs(n, d):
         row += len(batch)
     forget_peak()
     with Clock() as fitting:
-        BSUFS(N_SELECTED, n_components=N_COMPONENTS).fit(X)
+        estimator.fit(X)
     return {
         "seconds": fitting.seconds,
         "cpu_seconds": fitting.cpu_seconds,
