@@ -208,8 +208,10 @@ def overhead_of_dask(n, d, scheduler="processes"):
 
     selector = BSUFS(N_SELECTED, n_components=N_COMPONENTS)
     with crew(scheduler) as everyone:
-        held = lazy_rows(n, d).persist()
-        X = held.compute()
+        lazy = lazy_rows(n, d)
+        held = lazy.persist()
+        # Made once more: fetching the blocks would gather them all with one worker.
+        X = lazy.compute(scheduler="synchronous")
         times = {"dask": [], "memory": []}
         rankings = {}
         for _ in range(REPEATS):
