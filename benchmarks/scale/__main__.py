@@ -86,7 +86,7 @@ MEASUREMENTS = {
         tuple(
             size
             for scheduler in ("processes", "threads")
-            for size in _on(scheduler, _streams(1_000_000))
+            for size in _on(scheduler, _streams(100_000, 1_000_000))
         ),
         _on("threads", _streams(30_000)),
     ),

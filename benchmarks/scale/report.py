@@ -53,7 +53,7 @@ def plot(titles, results, path):
     """Draw time and peak memory against rows and against features."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
+    figure, axes = plt.subplots(2, 2, figsize=(12, 9), layout="constrained")
     colours = {name: f"C{number}" for number, name in enumerate(titles)}
     for (times, peaks), axis in zip(axes, "nd", strict=True):
         for name, title in titles.items():
@@ -75,7 +75,7 @@ def plot(titles, results, path):
         for one in (times, peaks):
             one.set_xlim(shortest, longest)
             one.grid(alpha=0.3)
-            one.legend(fontsize="small")
+            one.legend(fontsize="small", ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.14))
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
