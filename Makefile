@@ -3,16 +3,17 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint format bench paper docs clean
+.PHONY: help demo test lint format bench bench-scale paper docs clean
 
 help:
-	@echo "make demo    set up, select 16 of 64 pixels of the digits, draw the result"
-	@echo "make test    set up and run every check: lint, types, contracts, docstrings, doctests, tests"
-	@echo "make paper   set up and reproduce the paper, resumable (hours; ARGS=--quick: minutes)"
-	@echo "make docs    set up, run the gallery and build the documentation into docs/_build/html"
-	@echo "make bench   set up and measure speed and memory against other libraries (minutes)"
-	@echo "make format  rewrite the sources in the house style"
-	@echo "make clean   remove the virtual environment and everything generated"
+	@echo "make demo         set up, select 16 of 64 pixels of the digits, draw the result"
+	@echo "make test         set up and run every check: lint, types, contracts, docstrings, doctests, tests"
+	@echo "make paper        set up and reproduce the paper, resumable (hours; ARGS=--quick: minutes)"
+	@echo "make docs         set up, run the gallery and build the documentation into docs/_build/html"
+	@echo "make bench        set up and measure speed and memory against other libraries (minutes)"
+	@echo "make bench-scale  set up and measure large data, resumable (an hour; ARGS=--quick: minutes)"
+	@echo "make format       rewrite the sources in the house style"
+	@echo "make clean        remove the virtual environment and everything generated"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -40,6 +41,10 @@ test: lint
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
 
+# Each measurement limits its threads itself. ARGS goes to the command.
+bench-scale: $(VENV)/.installed-bench,cli,dask
+	$(BIN)/python -m benchmarks.scale --out scale-output/results.jsonl --plot scale-output/scale.png $(ARGS)
+
 # Needs the datasets: in the folder BSUFS_DATA, or downloaded. ARGS goes to the command.
 paper: $(VENV)/.installed-experiments
 	$(BIN)/bsufs paper --out paper-output $(ARGS)
@@ -56,4 +61,4 @@ format: $(VENV)/.installed-test
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) demo-output paper-output docs/_build docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) demo-output paper-output scale-output docs/_build docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

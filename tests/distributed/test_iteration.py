@@ -4,11 +4,13 @@ from functools import partial
 
 import numpy as np
 import pytest
+from dask.sizeof import sizeof
 
 from bsufs.distributed import _tasks, iteration
 from bsufs.penalties import ElementPenalty, RowPenalty
 from bsufs.solvers.alternation import Coupling, Problem, proximal_alternation
 from bsufs.solvers.path import sparsity_path
+from bsufs.solvers.row_blocks import Report
 from bsufs.solvers.w_steps import PolarStep, TrustRegionStep
 from tests.distributed.test_columns import in_blocks, low_rank_and_noise
 
@@ -176,3 +178,11 @@ def test_other_steps_are_an_error(w_step):
     (scatter, frame), _ = both()
     with pytest.raises(ValueError, match="w_step must be a given number of polar steps"):
         sparsity_path(scatter, frame, p=0.5, beta_row=10.0, tau=1e-3, w_step=w_step)
+
+
+def test_dask_is_told_how_large_a_state_is():
+    # It would believe some fifty bytes, and send states around as if that cost nothing.
+    W = np.zeros((50, 4))
+    copies = iteration.BlockState(W, W, None, None)
+    state = iteration.BlockState(W, W, copies, Report(np.zeros(2), (np.zeros(50),)))
+    assert sizeof(state) - 4 * W.nbytes - 52 * 8 in range(200)

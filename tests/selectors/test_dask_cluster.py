@@ -7,6 +7,7 @@ import time
 
 import dask
 import dask.array as da
+import numpy as np
 import pytest
 
 from tests.selectors.test_dask_input import TALL, WIDE, assert_twins, fitted
@@ -43,6 +44,18 @@ def test_any_number_of_workers_gives_the_same(cluster, client, n_workers):
         selector = fitted(lazy(X), n_features_to_select=10, death_rate=0.7)
         assert_twins(selector, fitted(X, n_features_to_select=10, death_rate=0.7))
     assert len(client.run(os.getpid)) == n_workers
+
+
+@pytest.mark.parametrize("derived", [False, True])
+def test_data_that_the_workers_hold_already(client, derived):
+    for X in (WIDE, TALL):
+        held = lazy(X).persist()
+        selector = fitted(held + 0.0 if derived else held, n_features_to_select=10, death_rate=0.7)
+        assert_twins(selector, fitted(X, n_features_to_select=10, death_rate=0.7))
+    weight = np.linspace(1, 2, len(TALL))
+    settings = {"n_features_to_select": 10, "death_rate": 0.7, "sample_weight": weight}
+    own = settings | {"sample_weight": da.from_array(weight, chunks=33).persist()}
+    assert_twins(fitted(lazy(TALL).persist(), **own), fitted(TALL, **settings))
 
 
 def test_a_worker_that_dies_in_the_middle_changes_nothing(cluster, client):

@@ -8,7 +8,7 @@ import pytest
 from bsufs.penalties import ElementPenalty, RowPenalty, row_norms
 from bsufs.scatter import make_scatter
 from bsufs.solvers.alternation import Coupling
-from bsufs.solvers.path import sparsity_path
+from bsufs.solvers.path import _survivors, sparsity_path
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import TrustRegionStep
 from bsufs.stiefel import polar_factor
@@ -185,3 +185,18 @@ def test_survival_orders_by_step_then_by_norm():
     np.testing.assert_array_equal(survival.last_step, [2, 1, 0, 0])
     np.testing.assert_allclose(survival.last_norm, [0.8, 0.2, 0.4, 0.1])
     np.testing.assert_array_equal(np.argsort(-survival.scores()), [0, 1, 2, 3])
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_the_survivors_are_the_first_of_a_stable_sort(tied):
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        d = int(rng.integers(2, 30))
+        norms = rng.integers(0, 5, d).astype(float) if tied else rng.random(d)
+        competing = rng.random(d) < 0.7
+        competing[0] = True
+        count = int(rng.integers(0, np.count_nonzero(competing)))
+        order = np.argsort(np.where(competing, -norms, np.inf), kind="stable")
+        alive, largest_dying = _survivors(norms, competing, count)
+        assert sorted(order[:count]) == list(np.flatnonzero(alive))
+        assert largest_dying == norms[order[count]]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from bsufs._memory import KnownSize
 from bsufs._typing import Array, Indices, Mask
 from bsufs.distributed._tasks import compute, persist, task, tree_sum
 from bsufs.penalties import row_norms
@@ -612,7 +613,7 @@ def _regression_gains(X: Array, chosen: Array, lower: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class PreparedColumns:
+class PreparedColumns(KnownSize):
     """Some columns of the data, centred and weighted, in units of two to some power.
 
     Parameters

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
+from bsufs._memory import KnownSize
 from bsufs._typing import Array, Indices, Mask
 from bsufs.distributed._tasks import compute, persist, task, tree_sum
 from bsufs.distributed.columns import BlockFrame, BlockScatter, gram
@@ -24,7 +25,7 @@ from bsufs.stiefel import polar_multiplier
 
 
 @dataclass(frozen=True)
-class BlockState:
+class BlockState(KnownSize):
     """The iterates of one block.
 
     Parameters
@@ -59,7 +60,7 @@ class BlockState:
 
 
 @dataclass(frozen=True)
-class _Opened:
+class _Opened(KnownSize):
     """A block in the middle of an iteration: the matrix B = 2 S W + L of the polar step.
 
     Also what B is made of, and what comes after the step.
@@ -75,7 +76,7 @@ class _Opened:
 
 
 @dataclass(frozen=True)
-class _Joint:
+class _Joint(KnownSize):
     """What a block must know of the others: R with W = B R (or Q R), and Y = X W."""
 
     turn: Array

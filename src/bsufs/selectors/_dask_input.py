@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from bsufs._memory import KnownSize
 from bsufs._typing import Array, Indices
 from bsufs.scatter import Scatter, ScatterAccumulator
 from bsufs.selectors._columns import ContentKey
@@ -184,7 +185,7 @@ def _by_columns(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indice
     if X.numblocks[0] > 1:
         X = X.rechunk({0: -1, 1: "auto" if X.numblocks[1] == 1 else X.chunks[1]})
     shared = task(_unchanged, weight)
-    both = [task(_prepare_columns, block, shared) for block in X.to_delayed().ravel()]
+    both = [task(_prepare_columns, block, shared) for block in _lazy_blocks(X)]
     prepared, lazy_facts = persist(
         [task(_first, pair) for pair in both], [task(_second, pair) for pair in both]
     )
@@ -202,6 +203,16 @@ def _by_columns(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indice
     rows = [place[end - fact.key.size : end] for fact, end in zip(facts, ends, strict=True)]
     largest = max(fact.largest for fact in facts)
     return scatter_of_columns(prepared, rows, largest, n_rows, weight), order
+
+
+def _lazy_blocks(X: Any) -> list[Any]:
+    """Return the blocks of a Dask collection, in order, as tasks."""
+    blocks = list(np.ravel(X.to_delayed()))
+    graph = blocks[0].__dask_graph__()
+    if all(block.key in graph for block in blocks):
+        return blocks
+    # Blocks that a cluster holds already are left out of a graph when it is optimised.
+    return list(np.ravel(X.to_delayed(optimize_graph=False)))
 
 
 def _unchanged(value: Any) -> Any:
@@ -233,7 +244,7 @@ def _prepare_columns(X: Any, weight: Array | None) -> tuple[Any, _ColumnFacts]:
 
 
 @dataclass
-class _RowFacts:
+class _RowFacts(KnownSize):
     """What some rows tell; merged pairwise up to those of all."""
 
     sums: ScatterAccumulator
@@ -263,7 +274,7 @@ def _by_rows(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indices]:
     if not _is_frame(X) and X.numblocks[1] > 1:
         X = X.rechunk({0: "auto" if X.numblocks[0] == 1 else X.chunks[0], 1: -1})
     n_features = X.shape[1]
-    blocks = list(np.ravel(X.to_delayed()))
+    blocks = _lazy_blocks(X)
     lengths = None if _is_frame(X) or math.isnan(X.shape[0]) else X.chunks[0]
     weights = _weights_of_blocks(sample_weight, len(blocks), lengths)
     first_row: Any = 0
@@ -309,7 +320,7 @@ def _weights_of_blocks(sample_weight: Any, n_blocks: int, lengths: Any) -> Any:
         return np.split(whole, np.cumsum(lengths)[:-1])
     if lengths is not None and getattr(sample_weight, "shape", None) == (sum(lengths),):
         sample_weight = sample_weight.rechunk((lengths,))
-    pieces = list(np.ravel(sample_weight.to_delayed()))
+    pieces = _lazy_blocks(sample_weight)
     if len(pieces) != n_blocks:
         raise ValueError(
             f"sample_weight must be cut into blocks as the rows of X are, {n_blocks} of them, got "

@@ -428,16 +428,16 @@ class BSUFS(BaseSelector):
         self.stopping_reason_ = solution.stopping_reason
         self._keep_iterates(solution, order)
 
-        norms: Array = row_norms(solution.V)
-        scores = norms
-        if self.tie_break == "survival":
+        if self.tie_break == "index":
+            scores: Array = row_norms(solution.V)
+        else:
             scores = _below_all_others(solution.survival.scores(), doubles, diagonal <= 0)
         place = np.full(self.n_features_in_, order.size)
         place[order] = np.arange(order.size)
 
         def auto_n_features(best_first: Indices) -> int:
             if not isinstance(solution, PathResult):
-                return int(np.count_nonzero(norms))
+                return int(np.count_nonzero(row_norms(solution.V)))
             ranked = place[best_first]
             goal, n_iter = solution.component_variance_ratio[0], solution.n_iter
             k = _fewest_that_explain(goal, scatter, ranked[ranked < order.size])

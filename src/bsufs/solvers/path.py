@@ -38,8 +38,12 @@ class PathResult:
         tr(W'SW) / tr(S) at the start and after each step.
     objective_history : array of shape (n_iter + 1,)
         f at the start and after each step, with the weight of that step.
-    W, U, V : arrays of shape (d, m)
-        The frame and its copies at the last step with enough living rows (see `n_keep`).
+    rows : array of int of shape (k,)
+        The rows that had not been taken out at the last step with enough living rows (see
+        `n_keep`).
+    iterates : tuple of arrays of shape (k, m)
+        The frame and its copies at that step, W, U and V, with these rows alone: of many features
+        few are left. All rows are in the properties of these names.
     n_iter : int
         Steps done.
     stopping_reason : str
@@ -52,12 +56,31 @@ class PathResult:
     n_alive: Indices
     component_variance_ratio: Array
     objective_history: Array
-    W: Array
-    U: Array
-    V: Array
+    rows: Indices
+    iterates: tuple[Array, Array, Array]
     n_iter: int
     stopping_reason: str
     survival: Survival
+
+    @property
+    def W(self) -> Array:
+        """The frame, of shape (d, m), with zero rows where rows have been taken out."""
+        return self._spread(self.iterates[0])
+
+    @property
+    def U(self) -> Array:
+        """The element-sparse copy, of shape (d, m)."""
+        return self._spread(self.iterates[1])
+
+    @property
+    def V(self) -> Array:
+        """The row-sparse copy, of shape (d, m)."""
+        return self._spread(self.iterates[2])
+
+    def _spread(self, A: Array) -> Array:
+        full = np.zeros((self.survival.last_step.size, A.shape[1]))
+        full[self.rows] = A
+        return full
 
 
 @dataclass(frozen=True)
@@ -225,15 +248,14 @@ def sparsity_path(
     if reason == "path_complete":
         survivors = now.rows[now.alive] if lambdas else np.flatnonzero(competing | forced)
         survival.settle(_by_regression(scatter, survivors, forced))
-    W, U, V = (_spread(A, kept.rows, d) for A in kept.iterates())
+    W, U, V = kept.iterates()
     return PathResult(
         lambda_row=np.array(lambdas),
         n_alive=np.array(living, dtype=np.intp),
         component_variance_ratio=np.array(carried),
         objective_history=np.array(objectives),
-        W=W,
-        U=W if element is None else U,
-        V=V,
+        rows=kept.rows,
+        iterates=(W, W if element is None else U, V),
         n_iter=len(lambdas),
         stopping_reason=reason,
         survival=survival,
@@ -264,23 +286,20 @@ def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
     return rows[order]
 
 
-def _spread(A: Array, rows: Indices, d: int) -> Array:
-    """Return an iterate with zero rows where rows have been taken out."""
-    full = np.zeros((d, A.shape[1]))
-    full[rows] = A
-    return full
-
-
 def _survivors(norms: Array, competing: Mask, count: int) -> tuple[Mask, float]:
     """Return the `count` competing rows of largest norm, earlier ones first in a tie.
 
     Also returns the largest norm among those that die.
     """
-    # Descending by norm; among equals the stable sort keeps the order of the rows.
-    order = np.argsort(np.where(competing, -norms, np.inf), kind="stable")
+    # A partition instead of a sort: with many millions of rows this is what the client waits for.
+    keys = np.where(competing, -norms, np.inf)
     alive = np.zeros(norms.size, dtype=bool)
-    alive[order[:count]] = True
-    return alive, float(norms[order[count]])
+    if count:
+        last = np.partition(keys, count - 1)[count - 1]
+        alive = keys < last
+        level = np.flatnonzero(keys == last)
+        alive[level[: count - np.count_nonzero(alive)]] = True
+    return alive, -float(keys[~alive].min())
 
 
 def _survivors_factor(norms: Array, alive: Mask, forced: Mask, strength: float, p: float) -> Array:

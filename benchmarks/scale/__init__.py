@@ -1,0 +1,1 @@
+"""Large data: how time and peak memory grow with it."""

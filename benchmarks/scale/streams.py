@@ -1,0 +1,90 @@
+"""Streams of batches that are thrown away, and the same data in memory."""
+
+import numpy as np
+
+from benchmarks.scale.measure import Clock, forget_peak, peak_megabytes
+
+BATCH_ROWS = 10_000
+N_COMPONENTS = 20
+N_SELECTED = 50
+
+
+def batches(n, d):
+    """Generate a factor model with noise batch by batch; nothing of it is kept."""
+    rng = np.random.default_rng(0)
+    loadings = rng.standard_normal((N_COMPONENTS, d)) * np.linspace(3, 1, N_COMPONENTS)[:, None]
+    for start in range(0, n, BATCH_ROWS):
+        rows = min(BATCH_ROWS, n - start)
+        X = rng.standard_normal((rows, d))
+        X += rng.standard_normal((rows, N_COMPONENTS)) @ loadings
+        yield X
+
+
+def _stream(n, d, take, finish=lambda: None):
+    """Hand all batches to a function; measure that alone, and the generation apart."""
+    taking, all_of_it = Clock(), Clock()
+    baseline = peak_megabytes()
+    with all_of_it:
+        for X in batches(n, d):
+            with taking:
+                take(X)
+        with taking:
+            finish()
+    return {
+        "seconds": taking.seconds,
+        "cpu_seconds": taking.cpu_seconds,
+        "generation_seconds": all_of_it.seconds - taking.seconds,
+        "peak_mb": peak_megabytes(),
+        "baseline_mb": baseline,
+    }
+
+
+def stream_bsufs(n, d):
+    from bsufs import BSUFS
+
+    selector = BSUFS(N_SELECTED, n_components=N_COMPONENTS)
+    parts = _stream(n, d, selector.partial_fit)
+    with Clock() as solving:
+        n_selected = int(selector.support_.sum())
+    assert n_selected == N_SELECTED
+    parts |= {"solve_seconds": solving.seconds, "peak_mb": peak_megabytes()}
+    for key in ("seconds", "cpu_seconds"):
+        parts[key] += getattr(solving, key)
+    return parts
+
+
+def stream_incremental_pca(n, d):
+    from sklearn.decomposition import IncrementalPCA
+
+    return _stream(n, d, IncrementalPCA(N_COMPONENTS).partial_fit)
+
+
+def memory_bsufs(n, d):
+    """Fit at once, what fits in memory."""
+    from bsufs import BSUFS
+
+    return _at_once(n, d, BSUFS(N_SELECTED, n_components=N_COMPONENTS))
+
+
+def memory_sparse_pca(n, d):
+    """Fit at once: its mini-batches are of features, and it takes no stream of rows."""
+    from sklearn.decomposition import MiniBatchSparsePCA
+
+    return _at_once(n, d, MiniBatchSparsePCA(N_COMPONENTS, random_state=0))
+
+
+def _at_once(n, d, estimator):
+    X = np.empty((n, d))
+    row = 0
+    for batch in batches(n, d):
+        X[row : row + len(batch)] = batch
+        row += len(batch)
+    forget_peak()
+    with Clock() as fitting:
+        estimator.fit(X)
+    return {
+        "seconds": fitting.seconds,
+        "cpu_seconds": fitting.cpu_seconds,
+        "peak_mb": peak_megabytes(),
+        "input_mb": X.nbytes / 2**20,
+    }
