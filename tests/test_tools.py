@@ -53,11 +53,17 @@ def source(path, names, size=0):
     return path
 
 
-def test_archives_with_all_they_need(tmp_path, capsys):
+def test_archives_with_all_they_need(tmp_path, monkeypatch, capsys):
     wheel(tmp_path / "a.whl", [*check.NEEDED_IN_WHEEL, "bsufs-1.0.dist-info/METADATA"])
     source(tmp_path / "a.tar.gz", check.NEEDED_IN_SOURCE)
+    monkeypatch.setattr(check, "WHEEL_GOAL_BYTES", 10_000)
     check.main(tmp_path)
-    assert "a.whl: 0 kB" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "a.whl: 0 kB" in said
+    assert "goal" not in said
+    monkeypatch.setattr(check, "WHEEL_GOAL_BYTES", 10)
+    check.main(tmp_path)
+    assert "The wheel misses its goal of 0 kB" in capsys.readouterr().out
 
 
 def test_what_is_wrong_with_a_wheel(tmp_path, monkeypatch):

@@ -11,8 +11,10 @@ import zipfile
 from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 
-# All of it is text that the library runs or reads; a data file would show at once.
-WHEEL_BYTES = 450_000
+# The goal is said where it is missed. The limit is what the code comes to by itself and a tenth more:
+# beyond that, something is in the wheel that should not be.
+WHEEL_GOAL_BYTES = 300_000
+WHEEL_BYTES = 500_000
 SOURCE_BYTES = 2_500_000
 # Pictures and the table of all cells in docs/reproduction are the largest that belong there.
 LARGEST_FILE_BYTES = 400_000
@@ -121,6 +123,8 @@ def main(folder: Path) -> None:
     faults = [*wheel_faults(wheel), *source_faults(source)]
     for path in (wheel, source):
         print(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
+    if wheel.stat().st_size > WHEEL_GOAL_BYTES:
+        print(f"The wheel misses its goal of {WHEEL_GOAL_BYTES / 1000:.0f} kB.")
     if faults:
         sys.exit("\n".join(faults))
 
