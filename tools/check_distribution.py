@@ -11,8 +11,8 @@ import zipfile
 from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 
-# The goal is said where it is missed. The limit is what the code comes to by itself and a tenth more:
-# beyond that, something is in the wheel that should not be.
+# The goal is said where it is missed. The limit is what the code comes to by itself and a tenth
+# more: beyond that, something is in the wheel that should not be.
 WHEEL_GOAL_BYTES = 300_000
 WHEEL_BYTES = 500_000
 SOURCE_BYTES = 2_500_000
