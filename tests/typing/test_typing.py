@@ -3,6 +3,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import bsufs
 
 PACKAGE = Path(bsufs.__file__).parent
@@ -10,6 +12,7 @@ PROGRAM = Path(__file__).with_name("program.py")
 
 
 def test_a_program_of_a_user_passes_strict_checking(tmp_path):
+    pytest.importorskip("mypy", reason="mypy is not installed")
     # An installed package is found by itself, and the folder of all of them may not be named.
     installed = PACKAGE.parent.name == "site-packages"
     options = ["--strict", "--config-file=", "--follow-imports=silent", "--cache-dir", tmp_path]
