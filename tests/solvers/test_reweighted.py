@@ -18,7 +18,9 @@ rng = np.random.default_rng(0)
 def forms():
     tall, wide = rng.standard_normal((300, 220)), rng.standard_normal((30, 240))
     small = rng.standard_normal((20, 12))
-    thin = sparse.random_array((30, 240), density=0.3, rng=np.random.default_rng(1), format="csr")
+    thin = sparse.random_array(
+        (30, 240), density=0.3, random_state=np.random.default_rng(1), format="csr"
+    )
     return {
         "dense-small": (DenseForm(small.T @ small), small.T @ small),
         "dense": (DenseForm(tall.T @ tall), tall.T @ tall),
