@@ -53,6 +53,8 @@ $(OLDEST)/.installed: pyproject.toml tools/lowest_versions.py
 	@touch $@
 
 test-oldest: export OPENBLAS_NUM_THREADS = 1
+# Without it the checks of scikit-learn 1.6 cannot be imported beside array-api-compat.
+test-oldest: export SCIPY_ARRAY_API = 1
 test-oldest: $(OLDEST)/.installed
 	$(OLDEST)/bin/python -m pytest -n auto --maxprocesses 4 --ignore tests/solvers/test_w_steps.py \
 		-W default::DeprecationWarning -W default::pytest.PytestUnraisableExceptionWarning $(ARGS)
