@@ -3,11 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint format bench bench-scale paper docs clean
+.PHONY: help demo test test-oldest test-wheel build lint format bench bench-scale paper docs clean
 
 help:
 	@echo "make demo         set up, select 16 of 64 pixels of the digits, draw the result"
 	@echo "make test         set up and run every check: lint, types, contracts, docstrings, doctests, tests"
+	@echo "make test-oldest  run the tests with the lowest versions that pyproject.toml promises"
+	@echo "make build        make wheel and source archive in dist, and check what is in them"
+	@echo "make test-wheel   run the tests of the source archive against the wheel, in a new environment"
 	@echo "make paper        set up and reproduce the paper, resumable (hours; ARGS=--quick: minutes)"
 	@echo "make docs         set up, run the gallery and build the documentation into docs/_build/html"
 	@echo "make bench        set up and measure speed and memory against other libraries (minutes)"
@@ -38,6 +41,43 @@ test: export OPENBLAS_NUM_THREADS = 1
 test: lint
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --cov --cov-report=term
 
+# The oldest Python has wheels of the oldest versions. pymanopt, an oracle of one test file, wants
+# a newer SciPy than the library does. That old packages use what newer ones deprecate, or clear up
+# noisily after an error, is no fault of the library.
+OLDEST_PYTHON ?= python3.11
+OLDEST := .venv-oldest
+$(OLDEST)/.installed: pyproject.toml tools/lowest_versions.py
+	$(OLDEST_PYTHON) -m venv --clear $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
+	$(OLDEST)/bin/python tools/lowest_versions.py > $(OLDEST)/lowest.txt
+	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/lowest.txt \
+		--editable ".[experiments,frames,persist,dask,h5ad,run-tests]"
+	@touch $@
+
+test-oldest: export OPENBLAS_NUM_THREADS = 1
+# Without it the checks of scikit-learn 1.6 cannot be imported beside array-api-compat.
+test-oldest: export SCIPY_ARRAY_API = 1
+test-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/python -m pytest -n auto --maxprocesses 4 --ignore tests/solvers/test_w_steps.py \
+		-W default::DeprecationWarning -W default::pytest.PytestUnraisableExceptionWarning $(ARGS)
+
+build: $(VENV)/.installed-release
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python tools/check_distribution.py dist
+
+# Without src beside the tests, what they import is what was installed.
+WHEEL := .venv-wheel
+test-wheel: export OPENBLAS_NUM_THREADS = 1
+test-wheel: build
+	$(PYTHON) -m venv --clear $(WHEEL)
+	$(WHEEL)/bin/python -m pip install --quiet --upgrade pip
+	$(WHEEL)/bin/python -m pip install --quiet "$$(echo dist/*.whl)[test]"
+	mkdir $(WHEEL)/source
+	tar -xzf dist/*.tar.gz -C $(WHEEL)/source --strip-components 1
+	rm -r $(WHEEL)/source/src
+	cd $(WHEEL)/source && ../bin/python -m pytest tests -n auto --maxprocesses 4 $(ARGS)
+
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
 
@@ -61,4 +101,4 @@ format: $(VENV)/.installed-test
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) demo-output paper-output scale-output docs/_build docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) $(OLDEST) $(WHEEL) dist demo-output paper-output scale-output docs/_build docs/gallery docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

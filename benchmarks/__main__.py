@@ -1,9 +1,11 @@
 """Run every benchmark that needs no data folder; the tables are Markdown."""
 
-from benchmarks import core, kmeans, methods, prox, wide
+from benchmarks import core, importing, kmeans, methods, prox, wide
 
 if __name__ == "__main__":
-    print("## Proximal maps\n")
+    print("## Before the first answer\n")
+    importing.main()
+    print("\n## Proximal maps\n")
     prox.main()
     print("\n## BSUFS against its rivals")
     core.main()

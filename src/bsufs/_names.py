@@ -30,9 +30,26 @@ def shortened(name: str, width: int = 40) -> str:
     # What is far too long is cut before every character of it is looked at.
     if len(name) > 2 * width:
         name = name[:width] + ELLIPSIS + name[-width:]
-    if not name.isprintable():
-        name = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name)
+    name = one_line(name)
     if len(name) <= width:
         return name
     tail = (width - 1) * 2 // 5
     return name[: width - 1 - tail] + ELLIPSIS + name[-tail:]
+
+
+def one_line(text: str) -> str:
+    r"""Return text without what would break a line or steer a terminal.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    str
+        The text with control characters as in ``\n``.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

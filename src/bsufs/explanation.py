@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
@@ -18,11 +17,15 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from bsufs._extras import needs
 from bsufs._names import shortened
 from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.label_free import standardised, wilson_interval
 from bsufs.scatter import make_scatter, safe_unit_exponent
 from bsufs.selectors._columns import column_variances, feature_mask
+
+with needs("bsufs.explanation", "plot"):
+    import pandas as pd
 
 # Column blocks of about this many bytes, so that no temporary array is felt beside X.
 _BLOCK_BYTES = 32 * 2**20

@@ -1,6 +1,6 @@
 """Pictures of one selection: each is drawn on given axes or new ones, which are returned.
 
-Needs matplotlib, the extra ``plot``.
+Needs matplotlib and pandas, the extra ``plot``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bsufs._colours import BOUND, DIVERGING, GRID, INK, KEPT, LEFT_OUT, MUTED
+from bsufs._extras import needs
 from bsufs._names import shortened
 from bsufs.explanation import (
     around_the_cut,
@@ -359,12 +360,8 @@ def plot_pixels(
 
 
 def _axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
-    try:
+    with needs("bsufs.plots", "plot"):
         import matplotlib.pyplot as plt
-    except ModuleNotFoundError as error:  # pragma: no cover - the tests have every extra
-        raise ModuleNotFoundError(
-            f'bsufs.plots needs {error.name}: pip install "bsufs[plot]"', name=error.name
-        ) from error
     if ax is None:
         _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     ax.spines[["top", "right"]].set_visible(False)

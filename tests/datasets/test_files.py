@@ -126,7 +126,7 @@ def test_a_failing_download_leaves_no_file(tmp_path, monkeypatch, downloader):
 
 def test_without_pooch_the_error_names_the_extra_and_the_way_by_hand(tmp_path, monkeypatch):
     def absent(name):
-        raise ModuleNotFoundError(f"No module named {name!r}")
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     monkeypatch.setattr(files, "import_module", absent)
     with pytest.raises(ImportError, match=r'pip install "bsufs\[data\]"') as raised:

@@ -60,7 +60,7 @@ def test_comes_near_the_best_of_all_subsets_beyond_that_rank():
 
 @pytest.mark.parametrize("shape", [(60, 15), (15, 40)])
 def test_sparse_data_give_the_result_of_dense_data(shape):
-    X = sparse.random_array(shape, density=0.4, rng=np.random.default_rng(0), format="csr")
+    X = sparse.random_array(shape, density=0.4, random_state=np.random.default_rng(0), format="csr")
     dense = FSPCA(5, n_components=3).fit(X.toarray())
     np.testing.assert_allclose(FSPCA(5, n_components=3).fit(X).scores_, dense.scores_, atol=1e-9)
 

@@ -19,7 +19,9 @@ def test_very_large_entries_have_finite_scores():
 
 def test_sparse_data_and_frames():
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
-    thin = sparse.random_array((30, 6), density=0.5, rng=np.random.default_rng(0), format="csr")
+    thin = sparse.random_array(
+        (30, 6), density=0.5, random_state=np.random.default_rng(0), format="csr"
+    )
     dense = MaxVariance(2).fit(thin.toarray())
     np.testing.assert_allclose(MaxVariance(2).fit(thin).scores_, dense.scores_)
     frame = pd.DataFrame(thin.toarray(), columns=list("abcdef"))

@@ -23,7 +23,9 @@ def test_more_components_than_rank_are_refused():
 
 
 def test_sparse_data_give_the_result_of_dense_data():
-    thin = sparse.random_array((30, 6), density=0.5, rng=np.random.default_rng(0), format="csr")
+    thin = sparse.random_array(
+        (30, 6), density=0.5, random_state=np.random.default_rng(0), format="csr"
+    )
     selector = PCARowNorms(2, n_components=2)
     dense = selector.fit(thin.toarray()).scores_
     np.testing.assert_allclose(selector.fit(thin).scores_, dense, atol=1e-10)

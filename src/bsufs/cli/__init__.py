@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 
+from bsufs._extras import MissingExtraError, needs
+
 
 def main() -> None:
     """Run the command line, or say what to install."""
     try:
-        from bsufs.cli.app import run
-    except ModuleNotFoundError as error:
-        if error.name is not None and error.name.split(".")[0] == "bsufs":
-            raise
-        print(
-            f'bsufs: the command line needs {error.name}: pip install "bsufs[cli]"', file=sys.stderr
-        )
+        with needs("the command line", "cli"):
+            from bsufs.cli.app import run
+    except MissingExtraError as error:
+        print(f"bsufs: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         # Before the program has begun there is nothing to clear away.

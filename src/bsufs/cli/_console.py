@@ -9,6 +9,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
+from bsufs._names import one_line as one_line  # the commands take it from here
+
 STDOUT = "-"
 
 
@@ -142,24 +144,6 @@ def print_table(
         # Text, not markup: a name such as [red] is shown as it is.
         table.add_row(*(Text(one_line(cell)) for cell in row))
     Console(file=stream).print(table)
-
-
-def one_line(cell: str) -> str:
-    r"""Return a cell without what would break a line or steer a terminal.
-
-    Parameters
-    ----------
-    cell : str
-        Any text.
-
-    Returns
-    -------
-    str
-        The text with control characters as in ``\n``.
-    """
-    if cell.isprintable():
-        return cell
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in cell)
 
 
 def _looks_like_a_number(cell: str) -> bool:

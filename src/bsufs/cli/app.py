@@ -22,6 +22,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import bsufs.cli
+from bsufs._extras import MissingExtraError, install_hint
 from bsufs.cli._console import complain
 
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)
@@ -171,6 +172,8 @@ def _in_words(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{os.fsdecode(error.filename)}: " if error.filename is not None else ""
         return f"{where}{error.strerror}"
+    if isinstance(error, ModuleNotFoundError) and not isinstance(error, MissingExtraError):
+        return install_hint("this command", error.name, "cli")
     return str(error) or type(error).__name__
 
 

@@ -9,9 +9,9 @@ import warnings
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from bsufs._atomic import whole_file
+from bsufs._extras import needs
 from bsufs.datasets._registry import SourceFile, dataset_info
 
 
@@ -197,7 +197,8 @@ def _download(source: SourceFile, folders: list[Path]) -> Path:
             f"{source.name} is in none of {_listed(folders)}, and is not downloaded because its "
             f"checksum is not known. To use it, {by_hand}."
         )
-    pooch = _import_pooch(source, by_hand)
+    with needs(f"The download of {source.name}", "data", otherwise=by_hand):
+        pooch = import_module("pooch")
     try:
         # pooch writes to a temporary file and moves it once the checksum is right.
         pooch.retrieve(
@@ -219,12 +220,3 @@ def _is_writable(folder: Path) -> bool:
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder.is_dir() and os.access(folder, os.W_OK)
-
-
-def _import_pooch(source: SourceFile, by_hand: str) -> Any:
-    try:
-        return import_module("pooch")
-    except ImportError as error:
-        raise ImportError(
-            f'To download {source.name}, pooch is needed: pip install "bsufs[data]". Or {by_hand}.'
-        ) from error

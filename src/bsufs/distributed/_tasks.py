@@ -73,9 +73,6 @@ def task(function: Any, *arguments: Any) -> Lazy:
 class _Bundle:
     """Some lazy objects as one collection, as Dask's protocol wants it."""
 
-    # Every task has its place in the plan: there is nothing to fuse or to leave out.
-    __dask_optimize__ = None
-
     def __init__(self, graph: dict[str, Any], keys: list[str]) -> None:
         self.graph = graph
         self.keys = keys
@@ -106,6 +103,11 @@ class _Bundle:
                 function, *arguments = now.content
                 graph[now.key] = (function, *(reference(argument) for argument in arguments))
         return cls(graph, [one.key for one in lazy])
+
+    @staticmethod
+    def __dask_optimize__(graph: Any, keys: Any, **options: Any) -> Any:
+        # Every task has its place in the plan: there is nothing to fuse or to leave out.
+        return graph
 
     def __dask_graph__(self) -> dict[str, Any]:
         return self.graph

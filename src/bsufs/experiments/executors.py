@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from joblib import Parallel, cpu_count, delayed
 
 import bsufs
+from bsufs._extras import needs
 from bsufs.experiments.isolation import IsolatedWorker
 from bsufs.experiments.store import Outcome, Status
 from bsufs.experiments.tasks import Task
@@ -123,12 +124,8 @@ class DaskExecutor:
     """
 
     def __init__(self, address: str, data_home: str | None = None) -> None:
-        try:
+        with needs("The address of a scheduler", "dask"):
             distributed: Any = import_module("distributed")
-        except ImportError as error:
-            raise ImportError(
-                'A scheduler address needs Dask: pip install "bsufs[dask]".'
-            ) from error
         self.address = address
         self._data_home = data_home
         self._distributed = distributed

@@ -15,6 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from bsufs._extras import needs
 from bsufs.datasets import dataset_info
 from bsufs.experiments.protocol import INITIALISATIONS, Protocol
 
@@ -156,8 +157,8 @@ def load_spec(source: str | Path | Mapping[str, Any], *, quick: bool = False) ->
     if isinstance(source, Mapping):
         return _spec(dict(source), "the spec", quick)
     path = Path(source)
-    import yaml
-
+    with needs("A spec in a file", "experiments"):
+        import yaml
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
 from bsufs._typing import Array
+from bsufs.metrics._information import Average, normalised_information
 
 
 def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -49,7 +48,7 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
 def normalized_mutual_information(
     labels_true: ArrayLike,
     labels_pred: ArrayLike,
-    average: Literal["geometric", "arithmetic"] = "geometric",
+    average: Average = "geometric",
 ) -> float:
     r"""Return the mutual information of clusters and classes over the mean of their entropies.
 
@@ -83,17 +82,7 @@ def normalized_mutual_information(
     if average not in ("geometric", "arithmetic"):
         raise ValueError(f"average must be 'geometric' or 'arithmetic', got {average!r}.")
     table = _contingency(labels_true, labels_pred)
-    if 1 in table.shape:
-        return float(table.shape == (1, 1))
-    joint = table / table.sum()
-    classes, clusters = joint.sum(axis=1), joint.sum(axis=0)
-    met = joint > 0
-    expected = np.multiply.outer(classes, clusters)[met]
-    information = float(joint[met] @ np.log(joint[met] / expected))
-    entropies = [-float(shares @ np.log(shares)) for shares in (classes, clusters)]
-    mean = np.sqrt(np.prod(entropies)) if average == "geometric" else np.mean(entropies)
-    # Rounding may leave the range by a last digit.
-    return float(np.clip(information / mean, 0.0, 1.0))
+    return float(normalised_information(table[None], average)[0])
 
 
 def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.special import entr
 from scipy.stats import norm
 from sklearn.utils import check_array
 
 from bsufs._typing import Array, Indices
+from bsufs.metrics._information import normalised_information
 from bsufs.scatter import make_scatter
 
 # Correlations are summed over square blocks of this many columns; no d x d array is kept.
@@ -254,7 +254,7 @@ def clustering_agreement(
     """
     if measure not in ("nmi", "ari"):
         raise ValueError(f"measure must be 'nmi' or 'ari', got {measure!r}.")
-    index = _normalised_information if measure == "nmi" else _adjusted_rand
+    index = normalised_information if measure == "nmi" else _adjusted_rand
     rows = _clusterings("first", first)
     if second is None:
         if len(rows) == 1:
@@ -287,23 +287,6 @@ def _shared_counts(one: NDArray[Any], many: NDArray[Any]) -> Array:
     cells = (np.arange(runs)[:, None] * n_rows + one) * n_columns + many
     counts = np.bincount(cells.ravel(), minlength=runs * n_rows * n_columns)
     return counts.reshape(runs, n_rows, n_columns).astype(np.float64)
-
-
-def _normalised_information(counts: Array) -> Array:
-    """Return the mutual information over the geometric mean of the entropies, for each table."""
-    joint = counts / counts.sum(axis=(1, 2), keepdims=True)
-    entropies = [_entropy(joint.sum(axis=axis)) for axis in (1, 2)]
-    information = entropies[0] + entropies[1] - _entropy(joint.reshape(len(joint), -1))
-    mean = np.sqrt(entropies[0] * entropies[1])
-    # Where one clustering has a single cluster, only another such one says the same.
-    trivial = (entropies[0] == 0) & (entropies[1] == 0)
-    found = np.divide(information, mean, out=trivial.astype(np.float64), where=mean > 0)
-    # Rounding may leave the range by a last digit.
-    return np.asarray(np.clip(found, 0.0, 1.0))
-
-
-def _entropy(shares: Array) -> Array:
-    return np.asarray(entr(shares).sum(axis=1))
 
 
 def _adjusted_rand(counts: Array) -> Array:

@@ -1,18 +1,14 @@
 """Result tables in; tables, figures and one HTML report out. Imports no selector and no solver."""
 
-try:
+from bsufs._extras import needs
+
+with needs("bsufs.reporting", "report"):
     from bsufs.reporting.catalogue import Item, list_items
     from bsufs.reporting.html import write_report
     from bsufs.reporting.results import Results
     from bsufs.reporting.sections import NamedFigure, NamedTable, Section, Verdict
     from bsufs.reporting.targets import Target, measure_targets
     from bsufs.reporting.views import make_section
-except ModuleNotFoundError as error:  # pragma: no cover - the tests have every extra
-    if error.name is not None and error.name.split(".")[0] == "bsufs":
-        raise
-    raise ModuleNotFoundError(
-        f'bsufs.reporting needs {error.name}: pip install "bsufs[report]"', name=error.name
-    ) from error
 
 __all__ = [
     "Item",

@@ -9,6 +9,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -131,6 +132,14 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features_to_select": NUMBER_OF_FEATURES,
     }
+
+    # What every fitted selector has.
+    n_features_in_: int
+    scores_: Array
+    ranking_: Indices
+    support_: Mask
+    # Numbers of columns, or their names where X has names.
+    selected_features_: NDArray[Any]
 
     @abstractmethod
     def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
@@ -273,8 +282,7 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
-        support: Mask = self.support_
-        return support
+        return self.support_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
