@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-oldest test-wheel build lint format bench bench-scale paper docs clean
+.PHONY: help demo test coverage test-oldest test-wheel build lint format bench bench-scale paper docs clean
 
 help:
 	@echo "make demo         set up, select 16 of 64 pixels of the digits, draw the result"
 	@echo "make test         set up and run every check: lint, types, contracts, docstrings, doctests, tests"
+	@echo "make coverage     run the tests and count the branches that they reach"
 	@echo "make test-oldest  run the tests with the lowest versions that pyproject.toml promises"
 	@echo "make build        make wheel and source archive in dist, and check what is in them"
 	@echo "make test-wheel   run the tests of the source archive against the wheel, in a new environment"
@@ -37,8 +38,12 @@ lint: $(VENV)/.installed-test
 	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/*.py')
 
 # Small matrices gain nothing from threads, and on a busy machine they wait for each other.
-test: export OPENBLAS_NUM_THREADS = 1
+test coverage: export OPENBLAS_NUM_THREADS = 1
 test: lint
+	$(BIN)/python -m pytest -n auto --maxprocesses 4
+
+# Apart, since counting branches makes the tests half as slow again.
+coverage: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --cov --cov-report=term
 
 # The oldest Python has wheels of the oldest versions. pymanopt, an oracle of one test file, wants
