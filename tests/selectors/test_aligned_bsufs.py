@@ -181,3 +181,48 @@ def test_a_column_that_is_constant_among_the_rows_drawn_shows_no_clusters(form):
     selector = AlignedBSUFS(10, max_samples=100).fit(form(X))
     assert selector.cluster_shares_[50] == 0.0
     assert not selector.support_[50]
+
+
+# ----------------------------------------------------------------------------------------- streams
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("max_samples", [90, 4096])
+@pytest.mark.parametrize("edges", [(1, 2, 100), (120,), ()])
+def test_partial_fit_is_fit_on_all_rows(kind, max_samples, edges):
+    X = planted(seed=2)[0] + 50.0
+    whole = AlignedBSUFS(12, max_samples=max_samples).fit(X)
+    stream = AlignedBSUFS(12, max_samples=max_samples)
+    for batch in np.split(X, edges):
+        stream.partial_fit(kind(batch))
+    np.testing.assert_array_equal(stream.ranking_, whole.ranking_)
+    np.testing.assert_allclose(stream.cluster_shares_, whole.cluster_shares_, atol=1e-8)
+    np.testing.assert_array_equal(stream.survival_, whole.survival_)
+    assert stream.n_clusters_ == whole.n_clusters_
+    assert stream.n_components_ == whole.n_components_
+    np.testing.assert_array_equal(stream.transform(X), whole.transform(X))
+
+
+def test_partial_fit_goes_on_after_a_look():
+    X = planted(seed=3)[0]
+    stream = AlignedBSUFS(8).partial_fit(X[:150])
+    np.testing.assert_array_equal(stream.ranking_, AlignedBSUFS(8).fit(X[:150]).ranking_)
+    stream.partial_fit(X[150:])
+    np.testing.assert_array_equal(stream.ranking_, AlignedBSUFS(8).fit(X).ranking_)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense_'"):
+        _ = stream.nonsense_
+
+
+def test_a_sample_of_the_rows_finds_what_all_rows_show():
+    X, _ = planted(n=1500, noise_sd=3.0)
+    chosen = AlignedBSUFS(12, max_samples=400).fit(X).get_support(indices=True)
+    assert (chosen < 30).all()
+
+
+def test_a_first_batch_that_is_refused_leaves_nothing():
+    selector = AlignedBSUFS(3)
+    with pytest.raises(ValueError, match="NaN"):
+        selector.partial_fit(np.full((4, 5), np.nan))
+    assert not hasattr(selector, "n_features_in_")
+    with pytest.raises(ValueError, match="at most the number of features"):
+        AlignedBSUFS(30).partial_fit(np.eye(5))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 from bsufs._typing import Array, Indices
 from bsufs.scatter import Scatter, ScatterAccumulator, SparseScatter
@@ -13,14 +15,15 @@ from bsufs.selectors._columns import ContentKey
 
 
 class RowStream:
-    """Rows that arrive in batches, dense or sparse."""
+    """Rows that arrive in batches, dense or sparse; of dense ones sums are kept, and a sample."""
 
-    def __init__(self, n_features: int) -> None:
+    def __init__(self, n_features: int, sample: RowSample | None = None) -> None:
         self.n_features = n_features
         self.n_rows = 0
         self.key = ContentKey(n_features)
         self.dense: ScatterAccumulator | None = None
         self.sparse: list[tuple[Any, Array | None]] = []
+        self._sample = sample
 
     def add(self, X: Any, sample_weight: Array | None) -> None:
         """Take in a batch."""
@@ -38,6 +41,8 @@ class RowStream:
             self.dense = ScatterAccumulator(self.n_features)
         # The caller may reuse the memory of the batch.
         self.dense.add(X.copy(), sample_weight)
+        if self._sample is not None:
+            self._sample.add(X)
 
     def canonical_order(self) -> Indices:
         """Return the order of the columns in which `fit` would solve."""
@@ -47,10 +52,21 @@ class RowStream:
         """Return the operator of all rows so far."""
         if self.dense is not None:
             return self.dense.scatter()
+        return SparseScatter(*self._whole())
+
+    def sampled_rows(self) -> Any:
+        """Return the rows of the sample, in the order in which they came."""
+        assert self._sample is not None
+        if self.dense is not None:
+            return self._sample.rows()
+        return self._sample.of(self._whole()[0])
+
+    def _whole(self) -> tuple[Any, Array | None]:
+        """Return all sparse rows, with their weights."""
         if len(self.sparse) > 1:
             # One matrix from here on, or the rows would be held twice.
             self.sparse = [self._joined()]
-        return SparseScatter(*self.sparse[0])
+        return self.sparse[0]
 
     def _joined(self) -> tuple[Any, Array | None]:
         X = sparse.vstack([batch for batch, _ in self.sparse], format="csr")
@@ -60,3 +76,77 @@ class RowStream:
             np.ones(batch.shape[0]) if weight is None else weight for batch, weight in self.sparse
         ]
         return X, np.concatenate(weights)
+
+
+class RowSample:
+    """Rows drawn at random without replacement: the same ones from a stream as from all rows.
+
+    Every row draws a number when it comes, and those with the smallest are the sample. So how the
+    rows are cut into batches does not matter, and how many there will be need not be known.
+
+    Parameters
+    ----------
+    size : int
+        How many to draw; all of them where there are no more.
+    random_state : int, RandomState instance or None
+        Where the numbers come from; the state itself is left as it is.
+    """
+
+    def __init__(self, size: int, random_state: Any) -> None:
+        self._size = size
+        self._random = copy.deepcopy(check_random_state(random_state))
+        self._n_seen = 0
+        # By slot: the number that its row drew, the row's place in the stream, and what is in it.
+        self._drawn = np.full(size, np.inf)
+        self._places = np.full(size, -1)
+        self._rows: Array = np.empty((0, 0))
+
+    def of(self, X: Any) -> Any:
+        """Draw from rows that are all at hand.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, d)
+            The rows.
+
+        Returns
+        -------
+        array or sparse matrix of shape (min(n, size), d)
+            Those drawn, in their order.
+        """
+        if X.shape[0] <= self._size:
+            return X
+        drawn = copy.deepcopy(self._random).random_sample(X.shape[0])
+        return X[np.sort(np.argsort(drawn, kind="stable")[: self._size])]
+
+    def add(self, X: Array) -> None:
+        """Take in a batch of rows of a stream.
+
+        Parameters
+        ----------
+        X : array of shape (b, d)
+            The batch, which may change afterwards.
+        """
+        if not self._rows.size:
+            # Memory that is not written to is not taken.
+            self._rows = np.empty((self._size, X.shape[1]))
+        drawn = self._random.random_sample(X.shape[0])
+        places = np.arange(self._n_seen, self._n_seen + X.shape[0])
+        self._n_seen += X.shape[0]
+        best = np.lexsort(
+            (np.concatenate([self._places, places]), np.concatenate([self._drawn, drawn]))
+        )[: self._size]
+        new = best[best >= self._size] - self._size
+        left = np.setdiff1d(np.arange(self._size), best)
+        self._drawn[left], self._places[left], self._rows[left] = drawn[new], places[new], X[new]
+
+    def rows(self) -> Array:
+        """Return the rows drawn from the stream so far.
+
+        Returns
+        -------
+        array of shape (min(n, size), d)
+            In the order in which they came.
+        """
+        in_order = np.argsort(self._places)
+        return self._rows[in_order[self._places[in_order] >= 0]]

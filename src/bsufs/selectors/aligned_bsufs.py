@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -15,8 +15,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.kmeans import batched_kmeans
 from bsufs.scatter import Scatter, make_scatter
-from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored
+from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored
 from bsufs.selectors._columns import canonical_order, copies, varying_columns
+from bsufs.selectors._partial_fit import StreamedSelector
+from bsufs.selectors._row_stream import RowSample, RowStream
 from bsufs.selectors.bsufs import BSUFS
 from bsufs.solvers.alignment import aligned_columns
 
@@ -28,7 +30,7 @@ _DEVIATIONS = 4.0
 _MOST_PICKS = 128
 
 
-class AlignedBSUFS(BaseSelector):
+class AlignedBSUFS(StreamedSelector):
     r"""Unsupervised feature selection by the clusters that all columns show together.
 
     Clustering on selected columns should find what clustering on the whole data can find. So the
@@ -104,7 +106,7 @@ class AlignedBSUFS(BaseSelector):
 
     See Also
     --------
-    BSUFS : The path alone; for streams, Dask arrays and weighted rows.
+    BSUFS : The path alone; for Dask arrays and weighted rows.
 
     Notes
     -----
@@ -147,6 +149,14 @@ class AlignedBSUFS(BaseSelector):
     """
 
     _accepts_sparse = True
+    _solved = StreamedSelector._solved | {
+        "cluster_shares_",
+        "n_clusters_",
+        "n_components_",
+        "survival_",
+        "path_",
+        "n_iter_",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features_to_select": NUMBER_OF_FEATURES,
@@ -193,22 +203,53 @@ class AlignedBSUFS(BaseSelector):
         self.max_samples = max_samples
         self.random_state = random_state
 
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Take in a batch of rows; equal to `fit` on all rows so far, for any batching.
+
+        Sums and at most `max_samples` rows are kept (and sparse batches as they are), and the
+        problem is solved when a result is first asked for. `fit` keeps nothing: a first
+        `partial_fit` after it starts anew.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            A batch of rows.
+        y : None
+            Not used; there for the scikit-learn interface.
+
+        Returns
+        -------
+        self
+            The selector.
+        """
+        return self._take_in(X, None)
+
+    def _open_stream(self, n_features: int) -> RowStream:
+        return RowStream(n_features, RowSample(self.max_samples, self.random_state))
+
+    def _solve_stream(self, stream: RowStream, scatter: Scatter, order: Indices) -> Scored:
+        return self._solve(scatter, order, stream.sampled_rows())
+
     def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
         order = canonical_order(X)
-        scatter = make_scatter(X, None, order)
+        sample = RowSample(self.max_samples, self.random_state).of(X)
+        return self._solve(make_scatter(X, None, order), order, sample)
+
+    def _solve(self, scatter: Scatter, order: Indices, sample: Any) -> Scored:
+        """Rank the columns of an operator in the order given, with some rows to cluster."""
         path, survived = self._follow_path(scatter, order)
         self.n_components_, self.n_iter_ = path.n_components_, path.n_iter_
         self.survival_, self.path_ = path.survival_, path.path_
         forced, barred = self._forced_and_barred()
         if barred.any():
             scatter, order = scatter.restricted(~barred[order]), order[~barred[order]]
-        shares, by_chance = self._shares_between_clusters(X, order, scatter)
-        self.cluster_shares_ = np.zeros(X.shape[1])
+        shares, by_chance = self._shares_between_clusters(sample, order, scatter)
+        self.cluster_shares_ = np.zeros(self.n_features_in_)
         self.cluster_shares_[order] = shares
         best_first = self._picked(
             scatter, shares, shares > by_chance, survived.scores[order], forced[order]
         )
-        scores = np.zeros(X.shape[1])
+        scores = np.zeros(self.n_features_in_)
         scores[order[best_first]] = 1.0 - np.arange(order.size) / order.size
         return Scored(
             scores=scores,
@@ -232,25 +273,20 @@ class AlignedBSUFS(BaseSelector):
         return path, path._solve(scatter, order)
 
     def _shares_between_clusters(
-        self, X: Any, order: Indices, scatter: Scatter
+        self, sample: Any, order: Indices, scatter: Scatter
     ) -> tuple[Array, float]:
         """Return mean shares of variance between clusters, and how large chance may make them."""
-        random_state = check_random_state(self.random_state)
-        if X.shape[0] > self.max_samples:
-            drawn = random_state.choice(X.shape[0], self.max_samples, replace=False)
-            X = X[np.sort(drawn)]
-        centred = _Centred(X[:, order], scatter.unit_exponent)
+        centred = _Centred(sample[:, order], scatter.unit_exponent)
         shares, deviation, count = np.zeros(order.size), 0.0, 0
-        for labels in self._clusterings(centred, scatter, random_state):
+        for labels in self._clusterings(centred, scatter):
             clusters = _Clusters(labels)
             shares += centred.share_between(clusters) - clusters.share_by_chance
             deviation += clusters.deviation_by_chance
             count += 1
         return np.maximum(shares, 0.0) / count, _DEVIATIONS * deviation / count
 
-    def _clusterings(
-        self, centred: _Centred, scatter: Scatter, random_state: Any
-    ) -> Iterator[Indices]:
+    def _clusterings(self, centred: _Centred, scatter: Scatter) -> Iterator[Indices]:
+        random_state = check_random_state(self.random_state)
         m, n = self.n_components_, centred.n_rows
         limit = min(scatter.max_rank, scatter.shape[0])
         values, vectors = scatter.leading_eigenvectors(min(2 * m, limit))

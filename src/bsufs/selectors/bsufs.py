@@ -16,12 +16,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bsufs._typing import Array, Indices, Mask
 from bsufs.penalties import row_norms
 from bsufs.scatter import Scatter, make_scatter
-from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored
+from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored
 from bsufs.selectors._columns import canonical_order, copies
 from bsufs.selectors._dask_input import check_columns, cut_by_columns, is_dask, scatter_and_order
+from bsufs.selectors._partial_fit import StreamedSelector
 from bsufs.selectors._row_stream import RowStream
 from bsufs.selectors._scaled_model import ScaledModel
-from bsufs.selectors._validation import require_two_rows
 from bsufs.solvers.alternation import (
     AlternationResult,
     Problem,
@@ -34,7 +34,7 @@ from bsufs.solvers.w_steps import PolarStep, TrustRegionStep, WStep
 from bsufs.stiefel import polar_factor
 
 
-class BSUFS(BaseSelector):
+class BSUFS(StreamedSelector):
     r"""Bi-sparse unsupervised feature selection.
 
     Looks for m orthonormal components that explain much variance with few features:
@@ -198,6 +198,19 @@ class BSUFS(BaseSelector):
     """
 
     _accepts_sparse = True
+    _solved = StreamedSelector._solved | {
+        "components_",
+        "row_sparse_components_",
+        "element_sparse_components_",
+        "n_components_",
+        "survival_",
+        "path_",
+        "objective_history_",
+        "row_gap_history_",
+        "element_gap_history_",
+        "n_iter_",
+        "stopping_reason_",
+    }
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features_to_select": NUMBER_OF_FEATURES,
@@ -344,39 +357,10 @@ class BSUFS(BaseSelector):
         self
             The selector.
         """
-        stream = vars(self).get("stream_")
-        try:
-            self._validate_params()
-            X, weight = self._validated(X, sample_weight, reset=stream is None)
-            self._asked_number(*self._forced_and_barred())
-            if stream is None:
-                stream = RowStream(X.shape[1])
-            stream.add(X, weight)
-        except BaseException:
-            # A batch that cannot be taken in changes nothing; as the first one it leaves nothing.
-            if stream is None:
-                self._forget()
-            raise
-        self._forget(keep=_STREAMED)
-        self.stream_ = stream
-        return self
+        return self._take_in(X, sample_weight)
 
-    def __getattr__(self, name: str) -> Any:
-        # Reached only when the attribute is not there: after partial_fit, solve on first use.
-        stream = vars(self).get("stream_") if name in _SOLVED else None
-        if stream is None:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        try:
-            require_two_rows(stream.n_rows)
-            order = stream.canonical_order()
-            self._finish(self._solve(stream.scatter().restricted(order), order))
-        except BaseException:
-            self._forget(keep=_STREAMED)
-            raise
-        return vars(self)[name]
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "support_" in vars(self) or "stream_" in vars(self)
+    def _solve_stream(self, stream: RowStream, scatter: Scatter, order: Indices) -> Scored:
+        return self._solve(scatter, order)
 
     # ------------------------------------------------------------------------------ the solution
 
@@ -639,31 +623,6 @@ def _below_all_others(scores: Array, doubles: Mask, constant: Mask) -> Array:
     # Survival scores lie in [0, 1]: one unit apart keeps the classes apart and the order within.
     raised = np.where(doubles, scores, 1.0 + scores) / 2.0
     return np.where(constant, 0.0, raised)
-
-
-# What partial_fit sets, and what it leaves to be computed when first asked for.
-_STREAMED = frozenset({"stream_", "n_features_in_", "feature_names_in_"})
-_SOLVED = frozenset(
-    {
-        "scores_",
-        "ranking_",
-        "support_",
-        "selected_features_",
-        "components_",
-        "row_sparse_components_",
-        "element_sparse_components_",
-        "n_components_",
-        "explained_variance_curve_",
-        "explained_variance_ratio_",
-        "survival_",
-        "path_",
-        "objective_history_",
-        "row_gap_history_",
-        "element_gap_history_",
-        "n_iter_",
-        "stopping_reason_",
-    }
-)
 
 
 @dataclass(frozen=True)
