@@ -81,6 +81,8 @@ class Scatter(ABC):
     unit_exponent: int = 0
     # Share of the columns that must go before `restricted` is worth its memory.
     costly_to_restrict: float = 0.0
+    # So many rows of S are best asked for at a time.
+    rows_at_once: int = 1
 
     @abstractmethod
     def _product(self, W: Array) -> Array:

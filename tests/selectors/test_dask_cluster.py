@@ -1,4 +1,4 @@
-"""BSUFS on a cluster of processes: any number of workers, lost ones, and a lost scheduler."""
+"""Selectors on a cluster of processes: any number of workers, lost ones, and a lost scheduler."""
 
 import contextlib
 import gc
@@ -11,6 +11,7 @@ import dask.array as da
 import numpy as np
 import pytest
 
+from bsufs.selectors import AlignedBSUFS
 from tests.selectors.test_dask_input import TALL, WIDE, assert_twins, fitted
 
 distributed = pytest.importorskip("distributed", reason="Dask's cluster is not installed")
@@ -46,6 +47,17 @@ def test_any_number_of_workers_gives_the_same(cluster, client, n_workers):
         selector = fitted(lazy(X), n_features_to_select=10, death_rate=0.7)
         assert_twins(selector, fitted(X, n_features_to_select=10, death_rate=0.7))
     assert len(client.run(os.getpid)) == n_workers
+
+
+def test_clusters_of_rows_are_found_by_workers_too(client):
+    client.wait_for_workers(1)
+    # Few columns: every step of the path is a round of tasks.
+    for X, chunks in ((WIDE[:, :36], (30, 18)), (TALL, (33, 25))):
+        settings = {"n_features_to_select": 6, "n_components": 3, "n_runs": 2}
+        lazy_X = da.from_array(X, chunks=chunks)
+        found, expected = (AlignedBSUFS(**settings).fit(given) for given in (lazy_X, X))
+        np.testing.assert_array_equal(found.ranking_, expected.ranking_)
+        np.testing.assert_allclose(found.cluster_shares_, expected.cluster_shares_, atol=1e-8)
 
 
 @pytest.mark.parametrize("derived", [False, True])

@@ -75,6 +75,8 @@ class BlockScatter(Scatter):
 
     # As for data in one piece, so that both take dead rows out at the same step.
     costly_to_restrict = 0.7
+    # A row takes two rounds among the workers, and so do as many as this.
+    rows_at_once = 16
 
     def __init__(
         self, blocks: Sequence[Block], n_rows: int, total_weight: float, diagonal: Array

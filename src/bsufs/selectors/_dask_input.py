@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -271,8 +272,7 @@ def _by_rows(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indices]:
     from bsufs.distributed._tasks import task
     from bsufs.distributed.rows import merged_here
 
-    if not _is_frame(X) and X.numblocks[1] > 1:
-        X = X.rechunk({0: "auto" if X.numblocks[0] == 1 else X.chunks[0], 1: -1})
+    X = _cut_by_rows(X)
     n_features = X.shape[1]
     blocks = _lazy_blocks(X)
     lengths = None if _is_frame(X) or math.isnan(X.shape[0]) else X.chunks[0]
@@ -296,6 +296,52 @@ def _by_rows(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indices]:
         require_positive_weight(np.zeros(1))
     order = np.argsort(facts.key, kind="stable")
     return facts.sums.scatter().restricted(order), order
+
+
+def _cut_by_rows(X: Any) -> Any:
+    if _is_frame(X) or X.numblocks[1] == 1:
+        return X
+    return X.rechunk({0: "auto" if X.numblocks[0] == 1 else X.chunks[0], 1: -1})
+
+
+def gathered_rows(X: Any, numbers_among: Callable[[int], Indices | None]) -> Array:
+    """Bring some rows of a Dask collection here.
+
+    Parameters
+    ----------
+    X : Dask array or data frame
+        Checked by `check_columns`.
+    numbers_among : callable
+        Given the number of rows, which ones, in ascending order; None for all.
+
+    Returns
+    -------
+    array of shape (k, n_features)
+        The rows.
+    """
+    from bsufs.distributed._tasks import compute, task
+
+    X = _cut_by_rows(X)
+    blocks = _lazy_blocks(X)
+    if _is_frame(X) or math.isnan(X.shape[0]):
+        lengths = compute(*(task(len, block) for block in blocks))
+    else:
+        lengths = list(X.chunks[0])
+    ends = np.cumsum(lengths)
+    numbers = numbers_among(int(ends[-1]))
+    numbers = np.arange(ends[-1]) if numbers is None else numbers
+    first = np.searchsorted(numbers, ends - lengths)
+    last = np.searchsorted(numbers, ends)
+    wanted = [
+        task(_some_rows, block, numbers[start:stop] - (end - length))
+        for block, start, stop, end, length in zip(blocks, first, last, ends, lengths, strict=True)
+        if start < stop
+    ]
+    return np.concatenate(compute(*wanted))
+
+
+def _some_rows(block: Any, numbers: Indices) -> Any:
+    return _as_floats(block.iloc[numbers] if hasattr(block, "iloc") else block[numbers])
 
 
 @dataclass(frozen=True)

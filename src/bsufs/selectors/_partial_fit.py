@@ -1,4 +1,4 @@
-"""Fitting in batches of rows: what is kept of them, and solving when a result is asked for."""
+"""Fitting to data that are not all at hand: batches of rows, and Dask collections."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 from bsufs._typing import Indices
 from bsufs.scatter import Scatter
 from bsufs.selectors._base import BaseSelector, Scored
+from bsufs.selectors._dask_input import check_columns, scatter_and_order
 from bsufs.selectors._row_stream import RowStream
 from bsufs.selectors._validation import require_two_rows
 
@@ -18,7 +19,8 @@ _STREAMED = frozenset({"stream_", "n_features_in_", "feature_names_in_"})
 class StreamedSelector(BaseSelector):
     """Base class of the selectors that need little more of many rows than their scatter.
 
-    A subclass has a `partial_fit` that calls `_take_in`, and implements `_solve_stream`.
+    A subclass has a `partial_fit` that calls `_take_in` and a `fit` that calls `_fit_dask` for Dask
+    collections; it implements `_solve_stream` and `_solve_dask`.
     """
 
     # Names of the fitted attributes, which are there after `partial_fit` as after `fit`.
@@ -36,6 +38,29 @@ class StreamedSelector(BaseSelector):
     @abstractmethod
     def _solve_stream(self, stream: RowStream, scatter: Scatter, order: Indices) -> Scored:
         """Score the features of the rows so far, whose scatter is given in an order of its own."""
+
+    @abstractmethod
+    def _solve_dask(self, X: Any, scatter: Scatter, order: Indices) -> Scored:
+        """Score the features of a Dask collection, given its scatter in an order of its own."""
+
+    def _check_dask(self, X: Any) -> None:
+        """Raise an error for settings that a Dask collection cannot have."""
+
+    def _fit_dask(self, X: Any, sample_weight: Any) -> Self:
+        self._forget()
+        try:
+            self._validate_params()
+            check_columns(self, X, reset=True)
+            # What can be wrong with the parameters is said before the data are read.
+            self._asked_number(*self._forced_and_barred())
+            self._check_dask(X)
+            scatter, order = scatter_and_order(X, sample_weight, self._feature_names())
+            self._finish(self._solve_dask(X, scatter, order))
+        except BaseException:
+            # As for data at hand: a failed fit leaves nothing behind.
+            self._forget()
+            raise
+        return self
 
     def _open_stream(self, n_features: int) -> RowStream:
         return RowStream(n_features)

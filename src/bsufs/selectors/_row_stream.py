@@ -114,10 +114,26 @@ class RowSample:
         array or sparse matrix of shape (min(n, size), d)
             Those drawn, in their order.
         """
-        if X.shape[0] <= self._size:
-            return X
-        drawn = copy.deepcopy(self._random).random_sample(X.shape[0])
-        return X[np.sort(np.argsort(drawn, kind="stable")[: self._size])]
+        numbers = self.numbers(X.shape[0])
+        return X if numbers is None else X[numbers]
+
+    def numbers(self, n_rows: int) -> Indices | None:
+        """Draw from a given number of rows.
+
+        Parameters
+        ----------
+        n_rows : int
+            How many there are.
+
+        Returns
+        -------
+        array of int of shape (size,) or None
+            Which of them, in order; None where all are drawn.
+        """
+        if n_rows <= self._size:
+            return None
+        drawn = copy.deepcopy(self._random).random_sample(n_rows)
+        return np.sort(np.argsort(drawn, kind="stable")[: self._size])
 
     def add(self, X: Array) -> None:
         """Take in a batch of rows of a stream.

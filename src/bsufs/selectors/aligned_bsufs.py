@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -16,7 +14,14 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.kmeans import batched_kmeans
 from bsufs.scatter import Scatter, make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored
-from bsufs.selectors._columns import canonical_order, copies, varying_columns
+from bsufs.selectors._cluster_shares import (
+    Clusters,
+    RowsAtHand,
+    RowsWithWorkers,
+    SampleOfRows,
+)
+from bsufs.selectors._columns import canonical_order, copies
+from bsufs.selectors._dask_input import cut_by_columns, gathered_rows, is_dask
 from bsufs.selectors._partial_fit import StreamedSelector
 from bsufs.selectors._row_stream import RowSample, RowStream
 from bsufs.selectors.bsufs import BSUFS
@@ -106,7 +111,7 @@ class AlignedBSUFS(StreamedSelector):
 
     See Also
     --------
-    BSUFS : The path alone; for Dask arrays and weighted rows.
+    BSUFS : The path alone; also for weighted rows.
 
     Notes
     -----
@@ -203,6 +208,25 @@ class AlignedBSUFS(StreamedSelector):
         self.max_samples = max_samples
         self.random_state = random_state
 
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Score and rank the features, and select the best.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+            The data: finite numbers, at least two rows. Of a Dask collection with at least as many
+            rows as columns, sums over blocks of rows and at most `max_samples` rows are brought
+            here; a Dask array with more columns stays with the workers.
+        y : None
+            Not used; there for the scikit-learn interface.
+
+        Returns
+        -------
+        self
+            The fitted selector.
+        """
+        return self._fit_dask(X, None) if is_dask(X) else self._fit_from_scratch(X, None)
+
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Take in a batch of rows; equal to `fit` on all rows so far, for any batching.
 
@@ -225,25 +249,42 @@ class AlignedBSUFS(StreamedSelector):
         return self._take_in(X, None)
 
     def _open_stream(self, n_features: int) -> RowStream:
-        return RowStream(n_features, RowSample(self.max_samples, self.random_state))
+        return RowStream(n_features, self._sample())
 
     def _solve_stream(self, stream: RowStream, scatter: Scatter, order: Indices) -> Scored:
-        return self._solve(scatter, order, stream.sampled_rows())
+        return self._solve(scatter, order, _at_hand(stream.sampled_rows()))
+
+    def _solve_dask(self, X: Any, scatter: Scatter, order: Indices) -> Scored:
+        sample = self._sample()
+        if not cut_by_columns(X):
+            return self._solve(scatter, order, _at_hand(gathered_rows(X, sample.numbers)))
+        numbers = sample.numbers(X.shape[0])
+        return self._solve(scatter, order, lambda now, _: RowsWithWorkers(now, numbers))
 
     def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
         order = canonical_order(X)
-        sample = RowSample(self.max_samples, self.random_state).of(X)
-        return self._solve(make_scatter(X, None, order), order, sample)
+        return self._solve(make_scatter(X, None, order), order, _at_hand(self._sample().of(X)))
 
-    def _solve(self, scatter: Scatter, order: Indices, sample: Any) -> Scored:
-        """Rank the columns of an operator in the order given, with some rows to cluster."""
+    def _sample(self) -> RowSample:
+        return RowSample(self.max_samples, self.random_state)
+
+    def _solve(
+        self,
+        scatter: Scatter,
+        order: Indices,
+        sample_in: Callable[[Scatter, Indices], SampleOfRows],
+    ) -> Scored:
+        """Rank the columns of an operator in the order given, with some rows to cluster.
+
+        `sample_in` gives these rows with the columns of an operator, in its order and its units.
+        """
         path, survived = self._follow_path(scatter, order)
         self.n_components_, self.n_iter_ = path.n_components_, path.n_iter_
         self.survival_, self.path_ = path.survival_, path.path_
         forced, barred = self._forced_and_barred()
         if barred.any():
             scatter, order = scatter.restricted(~barred[order]), order[~barred[order]]
-        shares, by_chance = self._shares_between_clusters(sample, order, scatter)
+        shares, by_chance = self._shares_between_clusters(sample_in(scatter, order), scatter)
         self.cluster_shares_ = np.zeros(self.n_features_in_)
         self.cluster_shares_[order] = shares
         best_first = self._picked(
@@ -273,27 +314,23 @@ class AlignedBSUFS(StreamedSelector):
         return path, path._solve(scatter, order)
 
     def _shares_between_clusters(
-        self, sample: Any, order: Indices, scatter: Scatter
+        self, sample: SampleOfRows, scatter: Scatter
     ) -> tuple[Array, float]:
         """Return mean shares of variance between clusters, and how large chance may make them."""
-        centred = _Centred(sample[:, order], scatter.unit_exponent)
-        shares, deviation, count = np.zeros(order.size), 0.0, 0
-        for labels in self._clusterings(centred, scatter):
-            clusters = _Clusters(labels)
-            shares += centred.share_between(clusters) - clusters.share_by_chance
-            deviation += clusters.deviation_by_chance
-            count += 1
-        return np.maximum(shares, 0.0) / count, _DEVIATIONS * deviation / count
+        found = [Clusters(labels) for labels in self._clusterings(sample, scatter)]
+        deviation = sum(clusters.deviation_by_chance for clusters in found)
+        shares = np.maximum(sample.shares_beyond_chance(found), 0.0)
+        return shares / len(found), _DEVIATIONS * deviation / len(found)
 
-    def _clusterings(self, centred: _Centred, scatter: Scatter) -> Iterator[Indices]:
+    def _clusterings(self, sample: SampleOfRows, scatter: Scatter) -> Iterator[Indices]:
         random_state = check_random_state(self.random_state)
-        m, n = self.n_components_, centred.n_rows
+        m, n = self.n_components_, sample.n_rows
         limit = min(scatter.max_rank, scatter.shape[0])
         values, vectors = scatter.leading_eigenvectors(min(2 * m, limit))
         # Directions without variance have no scores, only rounding.
         rank = max(1, int(np.count_nonzero(values > 1e-14 * values[0])))
         lengths = np.sqrt(values[:rank])
-        scores = (centred @ vectors[:, :rank]) * (lengths / lengths[0]) ** -self.flattening
+        scores = (sample @ vectors[:, :rank]) * (lengths / lengths[0]) ** -self.flattening
         self.n_clusters_ = self._numbers_of_clusters(m, n)
         for size in sorted({min(m, rank), rank}):
             for n_clusters in self.n_clusters_:
@@ -345,52 +382,5 @@ class AlignedBSUFS(StreamedSelector):
         )
 
 
-class _Centred:
-    """Rows with their mean taken off, where they are sparse without storing that."""
-
-    def __init__(self, X: Any, unit_exponent: int) -> None:
-        self.n_rows = X.shape[0]
-        self._mean = np.zeros(X.shape[1])
-        # What centring leaves of a constant column is rounding, of which a share means nothing.
-        self._varying = varying_columns(X)
-        if sparse.issparse(X):
-            self._X = sparse.csr_array(X, dtype=np.float64, copy=True)
-            self._X.data = np.ldexp(self._X.data, -unit_exponent)
-            self._mean = np.asarray(self._X.mean(axis=0)).ravel()
-            total = np.asarray(self._X.multiply(self._X).sum(axis=0)).ravel()
-            self._squares = np.maximum(total - self.n_rows * self._mean**2, 0.0)
-            return
-        self._X = np.ldexp(np.asarray(X, dtype=np.float64), -unit_exponent)
-        self._X -= self._X.mean(axis=0)
-        self._squares = np.einsum("ij,ij->j", self._X, self._X)
-
-    def __matmul__(self, V: Array) -> Array:
-        return np.asarray(self._X @ V - self._mean @ V)
-
-    def share_between(self, clusters: _Clusters) -> Array:
-        """Return the weighted share of each column's variance that lies between clusters."""
-        sums = clusters.means @ self._X
-        sums = sums.toarray() if sparse.issparse(sums) else sums
-        sums = sums - clusters.means.sum(axis=1)[:, None] * self._mean
-        between = np.einsum("ij,ij->j", sums, sums)
-        shares: Array = np.zeros_like(between)
-        known = self._varying & (self._squares > 0)
-        np.divide(between, self._squares, out=shares, where=known)
-        return np.minimum(shares, 1.0, out=shares)
-
-
-class _Clusters:
-    """A clustering: weighted cluster means as an operator, and what chance makes of them."""
-
-    def __init__(self, labels: Indices) -> None:
-        _, cluster, counts = np.unique(labels, return_inverse=True, return_counts=True)
-        n = labels.size
-        # A handful of outliers makes a cluster of its own, which is not worth a whole one.
-        weights = np.minimum(counts * counts.size / n, 1.0)
-        self.means = sparse.csr_array(
-            (np.sqrt(weights / counts)[cluster], (cluster, np.arange(n))), shape=(counts.size, n)
-        )
-        # Of a column that knows nothing of the clusters.
-        outside = 1.0 - counts / n
-        self.share_by_chance = float(weights @ outside) / (n - 1)
-        self.deviation_by_chance = math.sqrt(2.0 * float(weights**2 @ outside)) / (n - 1)
+def _at_hand(rows: Any) -> Callable[[Scatter, Indices], SampleOfRows]:
+    return lambda scatter, order: RowsAtHand(rows[:, order], scatter.unit_exponent)

@@ -18,7 +18,7 @@ from bsufs.penalties import row_norms
 from bsufs.scatter import Scatter, make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored
 from bsufs.selectors._columns import canonical_order, copies
-from bsufs.selectors._dask_input import check_columns, cut_by_columns, is_dask, scatter_and_order
+from bsufs.selectors._dask_input import cut_by_columns, is_dask
 from bsufs.selectors._partial_fit import StreamedSelector
 from bsufs.selectors._row_stream import RowStream
 from bsufs.selectors._scaled_model import ScaledModel
@@ -315,22 +315,6 @@ class BSUFS(StreamedSelector):
             return self._fit_dask(X, sample_weight)
         return self._fit_from_scratch(X, sample_weight)
 
-    def _fit_dask(self, X: Any, sample_weight: Any) -> Self:
-        self._forget()
-        try:
-            self._validate_params()
-            check_columns(self, X, reset=True)
-            # What can be wrong with the parameters is said before the data are read.
-            self._asked_number(*self._forced_and_barred())
-            if cut_by_columns(X):
-                self._require_polar_steps()
-            self._finish(self._solve(*scatter_and_order(X, sample_weight, self._feature_names())))
-        except BaseException:
-            # As for data at hand: a failed fit leaves nothing behind.
-            self._forget()
-            raise
-        return self
-
     def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
         order = canonical_order(X)
         return self._solve(make_scatter(X, sample_weight, order), order)
@@ -360,6 +344,13 @@ class BSUFS(StreamedSelector):
         return self._take_in(X, sample_weight)
 
     def _solve_stream(self, stream: RowStream, scatter: Scatter, order: Indices) -> Scored:
+        return self._solve(scatter, order)
+
+    def _check_dask(self, X: Any) -> None:
+        if cut_by_columns(X):
+            self._require_polar_steps()
+
+    def _solve_dask(self, X: Any, scatter: Scatter, order: Indices) -> Scored:
         return self._solve(scatter, order)
 
     # ------------------------------------------------------------------------------ the solution

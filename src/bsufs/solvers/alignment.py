@@ -74,6 +74,7 @@ def aligned_columns(
     picks = np.empty(n_picks, dtype=np.intp)
     gains = np.zeros(target.size)
     n_forced = int(np.count_nonzero(first))
+    known = _KnownRows(scatter)
     for number in range(n_picks + 1):
         lengths = np.sqrt(squared + 2.0 * crossed + own)
         np.divide(reached + target, lengths, out=gains, where=lengths > 0)
@@ -85,6 +86,23 @@ def aligned_columns(
         free[pick] = False
         reached += target[pick]
         squared += 2.0 * crossed[pick] + own[pick]
-        row = scatter.rows(np.array([pick]))[0] * scale * (scale[pick] * unit)
+        row = known.row(pick, np.where(free, gains, -1.0)) * scale * (scale[pick] * unit)
         crossed += row**2
     return picks, gains
+
+
+class _KnownRows:
+    """Rows of S, of which those likely to be asked for next are fetched along with one."""
+
+    def __init__(self, scatter: Scatter) -> None:
+        self._scatter = scatter
+        self._rows: dict[int, Array] = {}
+
+    def row(self, pick: int, gains: Array) -> Array:
+        if pick not in self._rows:
+            n_more = min(self._scatter.rows_at_once, gains.size) - 1
+            likely = np.argpartition(-gains, n_more)[:n_more] if n_more else np.empty(0, np.intp)
+            wanted = np.unique(np.append(likely, pick))
+            rows = self._scatter.rows(wanted)
+            self._rows = dict(zip(wanted.tolist(), rows, strict=True))
+        return self._rows[pick]
