@@ -28,7 +28,12 @@ from bsufs.cli._methods import (
 )
 from bsufs.scatter import Scatter, memory_for_scatter
 from bsufs.tables import MissingValues, Table, TableError, TableStream, write_batches
-from bsufs.tables._missing import complain_of_gaps, counted
+from bsufs.tables._missing import (
+    complain_of_columns,
+    complain_of_empty,
+    complain_of_gaps,
+    complain_of_rows,
+)
 
 # A row of a batch is text, cells, numbers, and copies of these on their way into the scatter.
 _BYTES_PER_CELL = 64
@@ -139,7 +144,7 @@ class StreamedInput:
 
     def _settle(self, gaps: _GapCount, dropped: list[Indices], n_rows: int) -> None:
         """Note after a pass over all columns what was missing, or say that it cannot be."""
-        found = MissingValues(gaps.count - gaps.n_infinite, gaps.n_infinite)
+        found = gaps.found
         if gaps.count and self.how == "error":
             raise TableError(
                 f"{self.path}: {complain_of_gaps(found, gaps.first, self.table.names)}"
@@ -148,10 +153,7 @@ class StreamedInput:
             self._dropped = np.concatenate(dropped) if dropped else None
             n_dropped = 0 if self._dropped is None else int(self._dropped.size)
             if n_dropped == n_rows:
-                raise TableError(
-                    f"{self.path}: {counted(found)}, and every row has a gap: --missing drop-rows "
-                    "would leave none. Try drop-columns or median."
-                )
+                raise TableError(f"{self.path}: {complain_of_rows(found)}")
             found = replace(found, n_rows_dropped=n_dropped)
             n_rows -= n_dropped
             if gaps.count and not self.missing.n_rows_dropped:
@@ -174,16 +176,14 @@ class StreamedInput:
             n_rows += table.n_rows
         if not gaps.count:
             return
-        found = MissingValues(gaps.count - gaps.n_infinite, gaps.n_infinite)
+        found = gaps.found
         names = self.stream.names
         incomplete = np.flatnonzero(gaps.by_column)
         if self.how == "drop-columns":
             kept = np.flatnonzero(gaps.by_column == 0)
             if kept.size < 2:
-                raise TableError(
-                    f"{self.path}: {counted(found)}: --missing drop-columns would leave "
-                    f"{kept.size} of {len(names)} columns. Try drop-rows or median."
-                )
+                complaint = complain_of_columns(found, kept.size, len(names))
+                raise TableError(f"{self.path}: {complaint}")
             self.table = Features(tuple(names[column] for column in kept), 0)
             found = replace(found, columns_dropped=tuple(names[c] for c in incomplete))
         else:
@@ -213,11 +213,7 @@ class StreamedInput:
             for number, column in enumerate(part):
                 known = values[np.isfinite(values[:, number]), number]
                 if known.size == 0:
-                    raise TableError(
-                        f"{self.path}: --missing median needs a value in every column, but "
-                        f"{names[number]!r} has none. Use --missing drop-columns, or leave it out "
-                        "with --ignore."
-                    )
+                    raise TableError(f"{self.path}: {complain_of_empty([names[number]])}")
                 medians[column] = np.median(known)
         return medians
 
@@ -359,6 +355,10 @@ class _GapCount:
         self.count = self.n_infinite = 0
         self.by_column = np.zeros(n_columns, dtype=np.int64)
         self.first = (0, 0)
+
+    @property
+    def found(self) -> MissingValues:
+        return MissingValues(self.count - self.n_infinite, self.n_infinite)
 
     def add(self, values: Array, finite: Mask, first_row: int) -> None:
         rows, columns = np.nonzero(~finite)
