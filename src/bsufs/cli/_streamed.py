@@ -17,15 +17,11 @@ from sklearn.preprocessing import StandardScaler
 
 from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Array, Indices, Mask
+from bsufs.cli._base import Features, Input, require_two_rows, say_what_was_missing
+from bsufs.cli._clustering import Classes, Clustering, classes_in, cluster
 from bsufs.cli._console import Reporter
-from bsufs.cli._methods import (
-    Clustering,
-    Features,
-    best_first_of,
-    classes_in,
-    cluster,
-    say_what_was_missing,
-)
+from bsufs.cli._methods import best_first_of
+from bsufs.cli._whole import WholeInput
 from bsufs.scatter import Scatter, memory_for_scatter
 from bsufs.tables import MissingValues, Table, TableError, TableStream, write_batches
 from bsufs.tables._missing import (
@@ -42,7 +38,7 @@ _BYTES_PER_CLASS = 100
 
 
 @dataclass
-class StreamedInput:
+class StreamedInput(Input):
     """A table ready to select from, of which no more than a batch is in memory.
 
     Parameters
@@ -159,10 +155,7 @@ class StreamedInput:
             if gaps.count and not self.missing.n_rows_dropped:
                 say_what_was_missing(found, self.how, self.report)
             self.missing = found
-        if n_rows < 2:
-            raise ValueError(
-                f"{self.path}: at least two rows are needed to see any variation, got 1."
-            )
+        require_two_rows(n_rows, self.path)
         self.table = Features(self.table.names, n_rows)
 
     def _survey(self) -> None:
@@ -219,52 +212,23 @@ class StreamedInput:
 
     # ------------------------------------------------------------------- what a selection asks for
 
+    @property
+    def whole(self) -> WholeInput:
+        """Not to be had: `open_input` refuses what needs it before it opens a stream."""
+        raise ValueError(
+            f"{self.path}: the whole table is needed, but it is read in batches. Raise --memory."
+        )
+
     def fit(self, selector: Any) -> Indices:
-        """Fit a selector and return the columns it selects, best first.
-
-        Parameters
-        ----------
-        selector : BSUFS
-            A selector with `partial_fit`.
-
-        Returns
-        -------
-        array of int
-            Column numbers.
-        """
         for values in self._numbers():
             selector.partial_fit(values)
         return best_first_of(selector)
 
     def scatter(self, selector: Any) -> Scatter:
-        """Return the scatter of the table.
-
-        Parameters
-        ----------
-        selector : BSUFS
-            The selector that has seen it.
-
-        Returns
-        -------
-        Scatter
-            In the order of the columns.
-        """
         scatter: Scatter = selector.stream_.scatter()
         return scatter
 
-    def classes(self, label: str) -> tuple[Any, Any] | None:
-        """Return the classes of the rows that have one, and which rows these are.
-
-        Parameters
-        ----------
-        label : str
-            The column of classes.
-
-        Returns
-        -------
-        tuple of arrays or None
-            None where there are too many rows to hold their classes.
-        """
+    def classes(self, label: str) -> Classes | None:
         if self.how == "drop-rows":
             for _ in self._numbers():
                 pass
@@ -285,23 +249,7 @@ class StreamedInput:
             f"{size_in_words(self.memory)}"
         )
 
-    def clustering(self, best_first: Indices, classes: Any, seed: int) -> dict[str, Clustering]:
-        """Run k-means on the selected columns; on all of them it would need the whole table.
-
-        Parameters
-        ----------
-        best_first : array of int
-            The selected columns.
-        classes : tuple of arrays
-            The classes, and the rows that have one.
-        seed : int
-            Seed of the starts.
-
-        Returns
-        -------
-        dict
-            The scores under "selected"; nothing where these columns are too large as well.
-        """
+    def clustering(self, best_first: Indices, classes: Classes, seed: int) -> dict[str, Clustering]:
         needed = 2 * 8 * self.table.n_rows * len(best_first)
         if needed > self.memory:
             self._say_unclustered(needed)
@@ -313,19 +261,6 @@ class StreamedInput:
     def write(
         self, best_first: Indices, output: str, order: Literal["table", "rank"], force: bool
     ) -> None:
-        """Write the reduced table.
-
-        Parameters
-        ----------
-        best_first : array of int
-            The selected columns.
-        output : str
-            The file.
-        order : {"table", "rank"}
-            Order of its columns.
-        force : bool
-            Whether an old file may be replaced.
-        """
         in_table_order = np.sort(best_first)
         names = [self.table.names[column] for column in in_table_order]
         ranked = np.searchsorted(in_table_order, best_first)
