@@ -202,7 +202,8 @@ def explained_variance(selector: Any, X: Any) -> pd.DataFrame:
     pandas.DataFrame
         By the number of features: `explained`, the share of the total variance that linear
         regression on the best of them explains, and `bound`, the share of as many principal
-        components. The bound is NaN beyond the first 200 where the data are large both ways.
+        components. The bound is NaN beyond the first 200 where the data are large both ways, the
+        share beyond 4096 where their rank is larger.
 
     Examples
     --------
