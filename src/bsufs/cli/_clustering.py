@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from bsufs.cli._methods import as_dense
 from bsufs.metrics import batched_kmeans, clustering_accuracy, normalized_mutual_information
 
 # The classes of the rows that have one, and the numbers of these rows.
@@ -78,9 +78,9 @@ def cluster(X: Any, classes: tuple[Any, Any], seed: int) -> Clustering:
         Of the run with the smallest inertia.
     """
     labels, rows = classes
-    part = X[rows]
-    part = part.toarray() if sparse.issparse(part) else part
-    runs = batched_kmeans(part, len(set(labels)), n_runs=_KMEANS_RUNS, random_state=seed)
+    runs = batched_kmeans(
+        as_dense(X[rows]), len(set(labels)), n_runs=_KMEANS_RUNS, random_state=seed
+    )
     found = runs.labels[runs.best]
     return Clustering(
         clustering_accuracy(labels, found), normalized_mutual_information(labels, found)

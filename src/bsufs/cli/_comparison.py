@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from bsufs._typing import Indices
 from bsufs.cli import _methods as methods
@@ -84,8 +83,7 @@ class Judge:
 
     def __init__(self, found: WholeInput, classes: Classes | None, seed: int) -> None:
         self.found, self.classes, self.seed = found, classes, seed
-        X = found.X.toarray() if sparse.issparse(found.X) else found.X
-        self._evidence = Evidence(X, seed)
+        self._evidence = Evidence(methods.as_dense(found.X), seed)
 
     def row(
         self,
@@ -139,7 +137,7 @@ class Judge:
 
     def _measures(self, chosen: Indices, first: Indices) -> dict[str, float]:
         X, columns = self.found.X, np.sort(chosen)
-        selected = methods.dense_columns(X, chosen)
+        selected = methods.as_dense(X[:, chosen])
         measures = {
             "explained_variance": reconstruction(X, chosen),
             "held_out": HeldOutReconstruction().judge(self._evidence, columns),

@@ -6,16 +6,18 @@ import contextlib
 import difflib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
 from bsufs._typing import Array, Indices
-from bsufs.cli._base import Features
 from bsufs.cli._options import one_of
 from bsufs.selectors import all_selectors
 from bsufs.tables import Table
+
+if TYPE_CHECKING:
+    from bsufs.cli._base import Features
 
 # Parameters that have options of their own, or make no sense in a shell.
 _NOT_SETTABLE = {
@@ -161,9 +163,8 @@ def fit(selector: Any, X: Any) -> Indices:
     array of int
         Column numbers.
     """
-    if sparse.issparse(X) and not selector.__sklearn_tags__().input_tags.sparse:
-        X = X.toarray()
-    selector.fit(X)
+    takes_sparse = selector.__sklearn_tags__().input_tags.sparse
+    selector.fit(X if takes_sparse else as_dense(X))
     return best_first_of(selector)
 
 
@@ -184,23 +185,20 @@ def best_first_of(selector: Any) -> Indices:
     return best_first
 
 
-def dense_columns(X: Any, columns: Indices) -> Array:
-    """Return some columns as an array.
+def as_dense(X: Any) -> Array:
+    """Return numbers as an array, for what looks at whole columns.
 
     Parameters
     ----------
     X : array or sparse array of shape (n_rows, n_features)
-        All columns.
-    columns : array of int
-        Which.
+        The numbers.
 
     Returns
     -------
-    array of shape (n_rows, n_columns)
-        The columns.
+    array of shape (n_rows, n_features)
+        The same numbers.
     """
-    part = X[:, columns]
-    return np.asarray(part.toarray() if sparse.issparse(part) else part)
+    return np.asarray(X.toarray() if sparse.issparse(X) else X)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from bsufs._typing import Indices
 from bsufs.cli._base import Input, require_two_rows, say_what_was_missing
 from bsufs.cli._clustering import Classes, Clustering, classes_in, cluster
 from bsufs.cli._console import Reporter
-from bsufs.cli._methods import dense_columns, fit
+from bsufs.cli._methods import fit
 from bsufs.cli._options import Reading
 from bsufs.scatter import Scatter, make_scatter
 from bsufs.tables import MissingValues, Table, read_table, resolve_missing, write_table
@@ -55,7 +55,7 @@ class WholeInput(Input):
 
     def clustering(self, best_first: Indices, classes: Classes, seed: int) -> dict[str, Clustering]:
         return {
-            "selected": cluster(dense_columns(self.X, best_first), classes, seed),
+            "selected": cluster(self.X[:, best_first], classes, seed),
             "all": cluster(self.X, classes, seed),
         }
 
