@@ -181,7 +181,14 @@ def select(
         raise ValueError(
             f"-k must be one number without --tune, which chooses among several; got {n_features}."
         )
-    targets = Targets(output, names, json_file, report_file, order.value, force)
+    targets = Targets(
+        output=output,
+        names=names,
+        json=json_file,
+        report=report_file,
+        order=order.value,
+        force=force,
+    )
     targets.check()
     report = Reporter(quiet)
 
