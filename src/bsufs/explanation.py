@@ -7,7 +7,7 @@ as a whole. Plots and reports draw what these return.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -202,7 +202,8 @@ def explained_variance(selector: Any, X: Any) -> pd.DataFrame:
     pandas.DataFrame
         By the number of features: `explained`, the share of the total variance that linear
         regression on the best of them explains, and `bound`, the share of as many principal
-        components. The bound is NaN beyond the first 200 where the data are large both ways.
+        components. The bound is NaN beyond the first 200 where the data are large both ways, the
+        share beyond 4096 where their rank is larger.
 
     Examples
     --------
@@ -514,64 +515,73 @@ def _support_on_part(selector: Any, X: Any, n_rows: int, seed: int) -> Mask:
     return support
 
 
+class _Feature(NamedTuple):
+    """What a reason is made of: some cells of a row of the explanation."""
+
+    rank: int
+    selected: bool
+    died_at: Any
+    frequency: float
+    variance_share: float
+    cluster_share: float
+    closest: str | None
+    correlation: float
+
+
 def _reasons(
     frame: pd.DataFrame, forced: Mask, barred: Mask, constant: Mask, selector: Any
 ) -> list[str]:
     """Return a line of plain words for each feature."""
-    d, n_selected = len(frame), int(frame["selected"].sum())
-    n_steps = getattr(selector, "n_iter_", None)
-    relative_variance = d * frame["variance_share"].to_numpy()
+    n_selected = int(frame["selected"].sum())
+    cells = zip(*(frame[column].tolist() for column in _Feature._fields), strict=True)
     lines = []
-    columns = (
-        "rank",
-        "selected",
-        "died_at",
-        "cluster_share",
-        "frequency",
-        "closest",
-        "correlation",
-    )
-    for number, (rank, selected, died_at, share, frequency, closest, correlation) in enumerate(
-        zip(*(frame[column].tolist() for column in columns), strict=True)
-    ):
-        if not np.isnan(share):
-            life = f", clusters explain {share:.0%} of it"
+    for place, feature in enumerate(map(_Feature._make, cells)):
+        if feature.selected and forced[place]:
+            why = "always (must_keep)"
+        elif barred[place]:
+            why = "never to be kept (never_keep)"
+        elif constant[place]:
+            why = "constant, but no other column was left" if feature.selected else "constant"
+        elif feature.selected:
+            why = _why_kept(feature, len(frame), selector)
         else:
-            life = "" if died_at is pd.NA else f", died at step {died_at} of {n_steps}"
-        if selected and forced[number]:
-            lines.append("kept: always (must_keep)")
-        elif barred[number]:
-            lines.append("left out: never to be kept (never_keep)")
-        elif constant[number]:
-            lines.append(
-                "kept: constant, but no other column was left" if selected else "left out: constant"
-            )
-        elif selected:
-            again = (
-                "" if np.isnan(frequency) else f", chosen again on {frequency:.0%} of subsamples"
-            )
-            lines.append(f"kept: ranked {rank} of {d}{life or _to_the_end(selector)}{again}")
-        elif isinstance(closest, str) and abs(correlation) >= _COPY:
-            lines.append(f"left out: a copy of {_short(closest)} (correlation {correlation:.2f})")
-        elif isinstance(closest, str) and abs(correlation) >= _NOTABLE:
-            lines.append(f"left out: {correlation:.2f} correlated with {_short(closest)}")
-        else:
-            like = ""
-            if isinstance(closest, str):
-                like = f"; closest is {_short(closest)} ({correlation:.2f})"
-            lines.append(
-                f"left out: ranked {rank} for {n_selected} places{life}, "
-                f"{_times(relative_variance[number])} the mean variance{like}"
-            )
+            why = _why_left_out(feature, len(frame), n_selected, selector)
+        lines.append(f"{'kept' if feature.selected else 'left out'}: {why}")
     return lines
 
 
-def _to_the_end(selector: Any) -> str:
-    return ", lived to the end of the path" if has_path(selector) else ""
+def _why_kept(feature: _Feature, n_features: int, selector: Any) -> str:
+    life = _life(feature, selector)
+    if not life and has_path(selector):
+        life = ", lived to the end of the path"
+    again = f", chosen again on {feature.frequency:.0%} of subsamples"
+    if np.isnan(feature.frequency):
+        again = ""
+    return f"ranked {feature.rank} of {n_features}{life}{again}"
 
 
-def _short(name: str) -> str:
-    return shortened(name, _NAME_WIDTH)
+def _why_left_out(feature: _Feature, n_features: int, n_selected: int, selector: Any) -> str:
+    like = ""
+    if feature.closest is not None:
+        closest = shortened(feature.closest, _NAME_WIDTH)
+        if abs(feature.correlation) >= _COPY:
+            return f"a copy of {closest} (correlation {feature.correlation:.2f})"
+        if abs(feature.correlation) >= _NOTABLE:
+            return f"{feature.correlation:.2f} correlated with {closest}"
+        like = f"; closest is {closest} ({feature.correlation:.2f})"
+    return (
+        f"ranked {feature.rank} for {n_selected} places{_life(feature, selector)}, "
+        f"{_times(n_features * feature.variance_share)} the mean variance{like}"
+    )
+
+
+def _life(feature: _Feature, selector: Any) -> str:
+    """Return what a method with clusters or survival knows of a feature."""
+    if not np.isnan(feature.cluster_share):
+        return f", clusters explain {feature.cluster_share:.0%} of it"
+    if feature.died_at is pd.NA:
+        return ""
+    return f", died at step {feature.died_at} of {selector.n_iter_}"
 
 
 def _times(ratio: float) -> str:

@@ -286,11 +286,10 @@ def plot_explained_variance(selector: Any, X: Any, *, ax: Axes | None = None) ->
     curve = 100 * explained_variance(selector, X)
     ax = _axes(ax)
     style: dict[str, Any] = {"marker": "o", "ms": 4} if len(curve) <= 40 else {}
-    if curve["bound"].notna().any():
-        ax.plot(
-            curve.index, curve["bound"], color=BOUND, lw=1.5, ls="--",
-            label="as many principal components",
-        )  # fmt: skip
+    ax.plot(
+        curve.index, curve["bound"], color=BOUND, lw=1.5, ls="--",
+        label="as many principal components",
+    )  # fmt: skip
     ax.plot(curve.index, curve["explained"], color=KEPT, lw=2, label="selected features", **style)
     ax.set_ylim(0, 103)
     ax.set_xlabel("number of features")
@@ -300,8 +299,7 @@ def plot_explained_variance(selector: Any, X: Any, *, ax: Axes | None = None) ->
     ax.legend(frameon=False, loc="lower right")
     # Of very many features the share is not known.
     known = curve["explained"].dropna()
-    if len(known):
-        _titled(ax, f"{len(known)} features explain {known.iloc[-1]:.1f} %")
+    _titled(ax, f"{len(known)} features explain {known.iloc[-1]:.1f} %")
     return ax
 
 

@@ -49,7 +49,7 @@ def test_how_a_run_may_end(invoke, monkeypatch, error, status, words):
         raise error
 
     monkeypatch.setattr("bsufs.tables.read_table", fail)
-    monkeypatch.setattr("bsufs.cli._methods.read_table", fail)
+    monkeypatch.setattr("bsufs.cli._whole.read_table", fail)
     result = invoke("select", "t.csv")
     assert result.status == status
     assert words in result.err
@@ -62,7 +62,7 @@ def test_ctrl_c_while_a_compiled_module_is_loaded(invoke, monkeypatch):
         except KeyboardInterrupt as interruption:
             raise ImportError("initialization failed") from interruption
 
-    monkeypatch.setattr("bsufs.cli._methods.read_table", fail)
+    monkeypatch.setattr("bsufs.cli._whole.read_table", fail)
     result = invoke("select", "t.csv")
     assert (result.status, result.err) == (130, "bsufs: interrupted\n")
 

@@ -12,6 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
 
+from bsufs.cli._console import Reporter
+from bsufs.cli._input import open_input
+from bsufs.cli._options import Reading
 from bsufs.tables import TableStream
 
 # So small that every table here is read in many batches.
@@ -323,6 +326,18 @@ def test_options_that_need_the_table_may_have_all_free_memory(
     assert "read in batches" in invoke("select", path, "-k", 2).err
     monkeypatch.setattr("bsufs.cli._input.available_memory", lambda: 2000)
     assert "there is free 2.0 KB. Do without it." in invoke(*words).err
+
+
+def test_only_a_table_in_memory_is_whole(numbers, tmp_path):
+    path = str(write(numbers, tmp_path / "t.csv"))
+    reading = Reading(["id,kind"], None, "error", "none", None, False, None)
+    held, streamed = (
+        open_input(path, reading, Reporter(True), memory=memory, needs_all=())
+        for memory in ("1GB", "100KB")
+    )
+    assert held.whole is held
+    with pytest.raises(ValueError, match="the whole table is needed, but it is read in batches"):
+        streamed.whole  # noqa: B018 - to ask for it is the test
 
 
 def test_standard_input_cannot_be_read_twice(invoke, numbers, monkeypatch):

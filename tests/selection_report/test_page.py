@@ -15,13 +15,17 @@ from scipy import sparse
 
 from bsufs import BSUFS, AlignedBSUFS
 from bsufs.selection_report import _contents as contents_module
-from bsufs.selection_report import _page as page_module
+from bsufs.selection_report import _figures as figures_module
+from bsufs.selection_report import _findings as findings_module
 from bsufs.selection_report import make_report
 from bsufs.selectors import LaplacianScore, MaxVariance
 from bsufs.tuning import LabelFreeSearch
 
 # The curve of more features than regression is worth.
-_UNKNOWN = pd.DataFrame({"explained": [np.nan] * 4, "bound": [np.nan] * 4}, index=[1, 2, 3, 4])
+_KNOWN_IN_PART = pd.DataFrame(
+    {"explained": [0.5, 0.7, np.nan, np.nan], "bound": [0.6, np.nan, np.nan, np.nan]},
+    index=[1, 2, 3, 4],
+)
 
 
 def factors(n=40, d=30, seed=0):
@@ -216,10 +220,10 @@ def test_sparse_constant_and_wild_data_are_described():
 def test_what_is_too_large_is_left_out(monkeypatch):
     X = factors()
     selector = MaxVariance(4).fit(X)
-    monkeypatch.setattr(page_module, "_MOST_PIXELS", 5)
-    monkeypatch.setattr(page_module, "explained_variance", lambda *_: _UNKNOWN)
+    monkeypatch.setattr(figures_module, "_MOST_PIXELS", 5)
+    monkeypatch.setattr(findings_module, "explained_variance", lambda *_: _KNOWN_IN_PART)
     text = make_report(selector, X, n_subsamples=0, image_shape=(5, 6))
-    assert 'id="explained"' not in text
+    assert text.count("selected features explain") == 2
     assert "of the variance explained" not in text
     # One even background in place of the mean image.
     assert len(re.findall('shape-rendering="crispEdges"', text)) == 1

@@ -47,6 +47,16 @@ def test_text_of_many_blocks_is_the_same_text(tmp_path):
     np.testing.assert_array_equal(np.concatenate([b.values for b in stream]), whole.values)
 
 
+@pytest.mark.parametrize("read", [read_table, stream_table])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("text", ["", "\r\n\n", " \n"])
+def test_text_without_a_mark_is_empty_in_every_encoding(tmp_path, read, encoding, text):
+    path = tmp_path / "t.csv"
+    path.write_bytes(text.encode(encoding))
+    with pytest.raises(TableError, match="the file is empty"):
+        read(path)
+
+
 def test_a_row_longer_than_a_block_is_said(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(some_text(5000) + f"{'long' * 100_000},1,2,3,4,5,6\n" + "s,1,2,3,4,5,6\n" * 9)

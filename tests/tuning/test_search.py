@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from bsufs.metrics.criteria import (
@@ -20,7 +21,15 @@ from bsufs.metrics.criteria import (
     Redundancy,
     SubsampleStability,
 )
-from bsufs.selectors import BSUFS, ColumnSubset, MaxVariance, all_selectors, check_selector
+from bsufs.selectors import (
+    BSUFS,
+    AlignedBSUFS,
+    ColumnSubset,
+    LaplacianScore,
+    MaxVariance,
+    all_selectors,
+    check_selector,
+)
 from bsufs.tuning import LabelFreeSearch, default_grid, search
 
 GRID = {"p": [0.0, 0.5, 1.0], "n_components": [1, 3]}
@@ -44,6 +53,17 @@ class FirstColumn(Criterion):
     def judge(self, evidence, features, selector=None):
         self.asked.append(features.tobytes())
         return np.nan if 0 in features else -float(features.min())
+
+
+@dataclass(frozen=True)
+class Indifferent(Criterion):
+    """A criterion to which all sets are equal."""
+
+    name = "indifferent"
+    cost = "nothing"
+
+    def judge(self, evidence, features, selector=None):
+        return 1.0
 
 
 @pytest.mark.parametrize(
@@ -237,6 +257,25 @@ def test_default_grid_of_bsufs_holds_the_default_setting():
     barred = BSUFS(2, never_keep=list(range(2, 30)))
     assert max(default_grid(barred, X)["n_components"]) <= 2
     assert LabelFreeSearch(barred).fit(X).support_[:2].all()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        BSUFS(4),
+        AlignedBSUFS(4),
+        AlignedBSUFS(4, flattening=0.75),
+        LaplacianScore(4, n_neighbors=10),
+    ],
+)
+def test_among_equals_the_settings_of_the_estimator_win(estimator):
+    X = factor_data()
+    found = LabelFreeSearch(estimator, criterion=Indifferent()).fit(X)
+    assert len(found.criteria_) > 2
+    own = clone(estimator).fit(X)
+    for name, value in found.best_params_.items():
+        # What is left to the data has the number that was found in an attribute.
+        assert value == getattr(own, f"{name}_", getattr(own, name))
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from bsufs._typing import Indices
 from bsufs.cli import _methods as methods
+from bsufs.cli._clustering import Classes, cluster
 from bsufs.cli._console import Reporter, complain
 from bsufs.cli._options import one_of
+from bsufs.cli._whole import WholeInput
 from bsufs.metrics import reconstruction, redundancy
 from bsufs.metrics.criteria import ClusteringAgreement, Evidence, HeldOutReconstruction
 from bsufs.selectors import all_selectors
@@ -72,7 +73,7 @@ class Judge:
 
     Parameters
     ----------
-    found : Input
+    found : WholeInput
         The table.
     classes : tuple of arrays or None
         Classes and the rows that have one, to score by afterwards.
@@ -80,10 +81,9 @@ class Judge:
         Seed of folds and starts.
     """
 
-    def __init__(self, found: methods.Input, classes: Any, seed: int) -> None:
+    def __init__(self, found: WholeInput, classes: Classes | None, seed: int) -> None:
         self.found, self.classes, self.seed = found, classes, seed
-        X = found.X.toarray() if sparse.issparse(found.X) else found.X
-        self._evidence = Evidence(X, seed)
+        self._evidence = Evidence(methods.as_dense(found.X), seed)
 
     def row(
         self,
@@ -137,7 +137,7 @@ class Judge:
 
     def _measures(self, chosen: Indices, first: Indices) -> dict[str, float]:
         X, columns = self.found.X, np.sort(chosen)
-        selected = methods.dense_columns(X, chosen)
+        selected = methods.as_dense(X[:, chosen])
         measures = {
             "explained_variance": reconstruction(X, chosen),
             "held_out": HeldOutReconstruction().judge(self._evidence, columns),
@@ -146,7 +146,7 @@ class Judge:
             "overlap": len(np.intersect1d(chosen, first)) / len(np.union1d(chosen, first)),
         }
         if self.classes is not None:
-            scores = methods.cluster(selected, self.classes, self.seed)
+            scores = cluster(selected, self.classes, self.seed)
             measures |= {"accuracy": scores.accuracy, "information": scores.information}
         return measures
 

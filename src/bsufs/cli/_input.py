@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from bsufs._memory import available_memory, parse_size, size_in_words
-from bsufs.cli._methods import Input, read_input
-from bsufs.cli._options import parse_delimiter, parse_names
+from bsufs.cli._base import Input
+from bsufs.cli._console import Reporter
+from bsufs.cli._options import Reading
 from bsufs.cli._streamed import StreamedInput, batch_rows_for, check_width
+from bsufs.cli._whole import read_input
 from bsufs.tables import TableError, memory_to_hold, stream_table
 
 # The share of the free memory that a table may take where nothing else is said.
@@ -19,26 +20,33 @@ _CHUNK_BYTES = 2**20
 
 
 def open_input(
-    path: str, *, memory: str | None, needs_all: Sequence[str], **reading: Any
-) -> Input | StreamedInput:
+    path: str,
+    reading: Reading,
+    report: Reporter,
+    *,
+    memory: str | None,
+    needs_all: Sequence[str],
+) -> Input:
     """Read a table, or open it to be read in batches where it is larger than is allowed.
 
     Parameters
     ----------
     path : str
         The file.
+    reading : Reading
+        How to read it.
+    report : Reporter
+        Where notices go.
     memory : str or None
         How much a table may take, such as 2GB; a quarter of what is free by default.
     needs_all : sequence of str
         Options in use that need the whole table in memory. Without a `memory` of the caller's they
         may have all that is free.
-    **reading
-        How to read it; see `read_input`.
 
     Returns
     -------
-    Input or StreamedInput
-        Both fit selectors and write columns.
+    Input
+        The table; a `WholeInput` where an option needs that.
     """
     available = available_memory()
     limit = int(available * SHARE_OF_MEMORY)
@@ -49,43 +57,26 @@ def open_input(
             raise ValueError(f"--memory: {error}") from error
     most = available if memory is None else limit
     if path == _STDIN:
-        return read_input(path, stdin=_LimitedInput(most), **reading)
+        return read_input(path, reading, report, stdin=_LimitedInput(most))
     needed = memory_to_hold(path, most)
     if needed is None or needed <= limit or (needs_all and needed <= most):
-        return read_input(path, **reading)
+        return read_input(path, reading, report)
     if needs_all:
         raise ValueError(
             f"{path}: {needs_all[0]} needs the whole table in memory, {size_in_words(needed)} or "
             f"more, but {'--memory is' if memory else 'there is free'} {size_in_words(most)}. "
             f"{'Raise --memory, or do without it.' if memory else 'Do without it.'}"
         )
-    return _opened_stream(path, limit, needed, **reading)
+    return _opened_stream(path, reading, report, limit, needed)
 
 
 def _opened_stream(
-    path: str,
-    limit: int,
-    needed: int,
-    *,
-    ignore: Sequence[str] | None,
-    label: str | None,
-    missing: Any,
-    scale: str,
-    delimiter: str | None,
-    no_header: bool,
-    array: str | None,
-    report: Any,
+    path: str, reading: Reading, report: Reporter, limit: int, needed: int
 ) -> StreamedInput:
-    if array is not None:
+    if reading.array is not None:
         raise TableError(f"{path}: --array is for .npz and .mat files only.")
     with report.busy(f"looking at {path}"):
-        stream = stream_table(
-            path,
-            ignore=parse_names(ignore),
-            label=label,
-            delimiter=parse_delimiter(delimiter),
-            header=not no_header,
-        )
+        stream = stream_table(path, **reading.of_cells())
     stream.batch_rows = batch_rows_for(limit, len(stream.order))
     check_width(path, stream.most_rows, stream.n_features)
     for notice in stream.notices:
@@ -94,9 +85,9 @@ def _opened_stream(
         f"{path} would take {size_in_words(needed)} or more of memory and is read in batches of "
         f"{stream.batch_rows} rows"
     )
-    found = StreamedInput(path, stream, missing, limit, report)
+    found = StreamedInput(path, stream, reading.missing, limit, report)
     with report.busy(f"reading {path}"):
-        found.prepare(scale)
+        found.prepare(reading.scale)
     return found
 
 

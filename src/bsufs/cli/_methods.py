@@ -1,25 +1,23 @@
-"""From a table to a fitted selector, and what the selection is worth."""
+"""From the name of a method to a fitted selector."""
 
 from __future__ import annotations
 
 import contextlib
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.preprocessing import StandardScaler
 
 from bsufs._typing import Array, Indices
-from bsufs.cli._console import Reporter
-from bsufs.cli._options import one_of, parse_delimiter, parse_names
-from bsufs.metrics import batched_kmeans, clustering_accuracy, normalized_mutual_information
-from bsufs.scatter import Scatter, make_scatter
+from bsufs.cli._options import one_of
 from bsufs.selectors import all_selectors
-from bsufs.tables import MissingValues, Table, read_table, resolve_missing, write_table
+from bsufs.tables import Table
+
+if TYPE_CHECKING:
+    from bsufs.cli._base import Features
 
 # Parameters that have options of their own, or make no sense in a shell.
 _NOT_SETTABLE = {
@@ -30,235 +28,6 @@ _NOT_SETTABLE = {
     "callback": None,
     "verbose": None,
 }
-_KMEANS_RUNS = 20
-
-
-@dataclass(frozen=True)
-class Features:
-    """What there is to select from.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the features.
-    n_rows : int
-        Number of rows; 0 as long as it is not known.
-    """
-
-    names: tuple[str, ...]
-    n_rows: int
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return len(self.names)
-
-
-@dataclass(frozen=True)
-class Input:
-    """A table ready to select from.
-
-    Parameters
-    ----------
-    table : Table
-        The table, without dropped rows and columns.
-    X : array or sparse array of shape (n_rows, n_features)
-        The numbers, scaled where that was asked for.
-    missing : MissingValues
-        What was missing.
-    """
-
-    # What clusters best without labels; see the documentation on choosing without labels.
-    default_method: ClassVar[str] = "AlignedBSUFS"
-
-    table: Table
-    X: Any
-    missing: MissingValues
-
-    def fit(self, selector: Any) -> Indices:
-        """Fit a selector and return the columns it selects, best first.
-
-        Parameters
-        ----------
-        selector : BaseSelector
-            The selector.
-
-        Returns
-        -------
-        array of int
-            Column numbers.
-        """
-        return fit(selector, self.X)
-
-    def scatter(self, selector: Any) -> Scatter:
-        """Return the scatter of the table.
-
-        Parameters
-        ----------
-        selector : BaseSelector
-            The selector that has seen it; not used.
-
-        Returns
-        -------
-        Scatter
-            In the order of the columns.
-        """
-        return make_scatter(self.X)
-
-    def classes(self, label: str) -> tuple[Any, Any]:
-        """Return the classes of the rows that have one, and which rows these are.
-
-        Parameters
-        ----------
-        label : str
-            The column of classes.
-
-        Returns
-        -------
-        tuple of arrays
-            Classes and rows.
-        """
-        return labels_of(self.table, label)
-
-    def clustering(self, best_first: Indices, classes: Any, seed: int) -> dict[str, Clustering]:
-        """Run k-means on the selected columns, and on all.
-
-        Parameters
-        ----------
-        best_first : array of int
-            The selected columns.
-        classes : tuple of arrays
-            The classes, and the rows that have one.
-        seed : int
-            Seed of the starts.
-
-        Returns
-        -------
-        dict
-            The scores under "selected" and "all".
-        """
-        return {
-            "selected": cluster(dense_columns(self.X, best_first), classes, seed),
-            "all": cluster(self.X, classes, seed),
-        }
-
-    def write(
-        self, best_first: Indices, output: str, order: Literal["table", "rank"], force: bool
-    ) -> None:
-        """Write the reduced table.
-
-        Parameters
-        ----------
-        best_first : array of int
-            The selected columns.
-        output : str
-            The file.
-        order : {"table", "rank"}
-            Order of its columns.
-        force : bool
-            Whether an old file may be replaced.
-        """
-        write_table(self.table.features(best_first, order), output, force=force)
-
-
-@dataclass(frozen=True)
-class Clustering:
-    """How well k-means finds the classes.
-
-    Parameters
-    ----------
-    accuracy : float
-        Share of samples in the right cluster (ACC).
-    information : float
-        Normalised mutual information (NMI).
-    """
-
-    accuracy: float
-    information: float
-
-
-def read_input(
-    path: str,
-    *,
-    ignore: Sequence[str] | None,
-    label: str | None,
-    missing: Any,
-    scale: str,
-    delimiter: str | None,
-    no_header: bool,
-    array: str | None,
-    report: Reporter,
-    stdin: Any = None,
-) -> Input:
-    """Read a table, settle its missing values, and scale it.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    ignore, label : list of str, str
-        Columns to carry.
-    missing : str
-        What to do about missing values.
-    scale : str
-        "none" or "standard".
-    delimiter, no_header, array : str, bool, str
-        How to read the file.
-    report : Reporter
-        Where notices go.
-    stdin : binary file, optional
-        What "-" reads; by default standard input.
-
-    Returns
-    -------
-    Input
-        The table and its numbers.
-    """
-    with report.busy(f"reading {path}"):
-        table = read_table(
-            path,
-            ignore=parse_names(ignore),
-            label=label,
-            delimiter=parse_delimiter(delimiter),
-            header=not no_header,
-            array=array,
-            stdin=stdin,
-        )
-    for notice in table.notices:
-        report.say(notice)
-    try:
-        table, found = resolve_missing(table, missing)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
-    say_what_was_missing(found, missing, report)
-    if table.n_rows < 2:
-        raise ValueError(f"{path}: at least two rows are needed to see any variation, got 1.")
-    X = table.values
-    if scale == "standard":
-        X = StandardScaler(with_mean=not sparse.issparse(X)).fit_transform(X)
-    return Input(table, X, found)
-
-
-def say_what_was_missing(found: MissingValues, how: str, report: Reporter) -> None:
-    """Say what was missing and what was done about it, where anything was.
-
-    Parameters
-    ----------
-    found : MissingValues
-        What was missing.
-    how : str
-        What was to be done.
-    report : Reporter
-        Where to say it.
-    """
-    if not found.n_missing and not found.n_infinite:
-        return
-    done = {
-        "median": "filled with medians while selecting",
-        "drop-rows": f"{found.n_rows_dropped} rows left out",
-        "drop-columns": f"{len(found.columns_dropped)} columns left out",
-    }[how]
-    report.say(f"{found.n_missing} missing and {found.n_infinite} infinite values: {done}")
 
 
 def make_selector(
@@ -394,9 +163,8 @@ def fit(selector: Any, X: Any) -> Indices:
     array of int
         Column numbers.
     """
-    if sparse.issparse(X) and not selector.__sklearn_tags__().input_tags.sparse:
-        X = X.toarray()
-    selector.fit(X)
+    takes_sparse = selector.__sklearn_tags__().input_tags.sparse
+    selector.fit(X if takes_sparse else as_dense(X))
     return best_first_of(selector)
 
 
@@ -417,98 +185,20 @@ def best_first_of(selector: Any) -> Indices:
     return best_first
 
 
-def dense_columns(X: Any, columns: Indices) -> Array:
-    """Return some columns as an array.
+def as_dense(X: Any) -> Array:
+    """Return numbers as an array, for what looks at whole columns.
 
     Parameters
     ----------
     X : array or sparse array of shape (n_rows, n_features)
-        All columns.
-    columns : array of int
-        Which.
+        The numbers.
 
     Returns
     -------
-    array of shape (n_rows, n_columns)
-        The columns.
+    array of shape (n_rows, n_features)
+        The same numbers.
     """
-    part = X[:, columns]
-    return np.asarray(part.toarray() if sparse.issparse(part) else part)
-
-
-def labels_of(table: Table, label: str) -> tuple[Any, Any]:
-    """Return the classes of the rows that have one, and which rows these are.
-
-    Parameters
-    ----------
-    table : Table
-        The table.
-    label : str
-        The column of classes.
-
-    Returns
-    -------
-    labels : array of str
-        The classes.
-    rows : array of int
-        The rows.
-    """
-    return classes_in(table.carried.column(label).to_pylist(), label)
-
-
-def classes_in(cells: Sequence[Any], label: str) -> tuple[Any, Any]:
-    """Return the classes of the rows that have one, and which rows these are.
-
-    Parameters
-    ----------
-    cells : sequence
-        The column of classes.
-    label : str
-        Its name, for the message.
-
-    Returns
-    -------
-    labels : array of str
-        The classes.
-    rows : array of int
-        The rows.
-    """
-    rows = [row for row, cell in enumerate(cells) if cell is not None and str(cell).strip()]
-    labels = np.array([str(cells[row]) for row in rows])
-    n_classes = len(set(labels.tolist()))
-    if not 2 <= n_classes <= len(rows) / 2:
-        raise ValueError(
-            f"--label {label!r} must hold classes: at least two, of two rows each on average. It "
-            f"has {n_classes} different values in {len(rows)} rows."
-        )
-    return labels, np.array(rows)
-
-
-def cluster(X: Any, classes: tuple[Any, Any], seed: int) -> Clustering:
-    """Run k-means and compare the clusters with the classes.
-
-    Parameters
-    ----------
-    X : array or sparse array of shape (n_rows, n_features)
-        The columns to cluster by.
-    classes : tuple of arrays
-        The classes, and the rows that have one.
-    seed : int
-        Seed of the starts.
-
-    Returns
-    -------
-    Clustering
-        Of the run with the smallest inertia.
-    """
-    labels, rows = classes
-    part = X[rows]
-    part = part.toarray() if sparse.issparse(part) else part
-    runs = batched_kmeans(part, len(set(labels)), n_runs=_KMEANS_RUNS, random_state=seed)
-    found = runs.labels[runs.best]
-    return Clustering(
-        clustering_accuracy(labels, found), normalized_mutual_information(labels, found)
-    )
+    return np.asarray(X.toarray() if sparse.issparse(X) else X)
 
 
 @contextlib.contextmanager

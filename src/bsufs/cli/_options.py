@@ -6,6 +6,7 @@ import ast
 import difflib
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -160,6 +161,52 @@ MemoryOption = Annotated[
         "of rows. Default: a quarter of the memory that is free.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is to be read, as the options say it.
+
+    Parameters
+    ----------
+    ignore : list of str or None
+        Columns to carry: names, or files of names.
+    label : str or None
+        The column of classes, carried as well.
+    missing : {"error", "median", "drop-rows", "drop-columns"}
+        What to do about missing values.
+    scale : {"none", "standard"}
+        What to do with the columns before selecting.
+    delimiter : str or None
+        The mark between cells of text.
+    no_header : bool
+        Whether the first line of text holds values.
+    array : str or None
+        Which matrix of a file of several.
+    """
+
+    ignore: list[str] | None
+    label: str | None
+    missing: Any
+    scale: str
+    delimiter: str | None
+    no_header: bool
+    array: str | None
+
+    def of_cells(self) -> dict[str, Any]:
+        """Return what `read_table` and `stream_table` both want to know.
+
+        Returns
+        -------
+        dict
+            Keyword arguments.
+        """
+        return {
+            "ignore": parse_names(self.ignore),
+            "label": self.label,
+            "delimiter": parse_delimiter(self.delimiter),
+            "header": not self.no_header,
+        }
 
 
 def parse_number(text: str) -> int | float | str:

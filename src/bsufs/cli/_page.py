@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from bsufs.cli._methods import Input
+from bsufs.cli._whole import WholeInput
 from bsufs.selection_report import Comparison, make_report
 
 
 def make_page(
     selector: Any,
-    found: Input,
+    found: WholeInput,
     *,
     about: Mapping[str, str],
     comparison: Comparison | None,
@@ -25,7 +25,7 @@ def make_page(
     ----------
     selector : selector
         Fitted; a search or a method.
-    found : Input
+    found : WholeInput
         The table.
     about : mapping
         Lines on the data.

@@ -17,18 +17,19 @@ from sklearn.preprocessing import StandardScaler
 
 from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Array, Indices, Mask
+from bsufs.cli._base import Features, Input, require_two_rows, say_what_was_missing
+from bsufs.cli._clustering import Classes, Clustering, classes_in, cluster
 from bsufs.cli._console import Reporter
-from bsufs.cli._methods import (
-    Clustering,
-    Features,
-    best_first_of,
-    classes_in,
-    cluster,
-    say_what_was_missing,
-)
+from bsufs.cli._methods import best_first_of
+from bsufs.cli._whole import WholeInput
 from bsufs.scatter import Scatter, memory_for_scatter
 from bsufs.tables import MissingValues, Table, TableError, TableStream, write_batches
-from bsufs.tables._missing import complain_of_gaps, counted
+from bsufs.tables._missing import (
+    complain_of_columns,
+    complain_of_empty,
+    complain_of_gaps,
+    complain_of_rows,
+)
 
 # A row of a batch is text, cells, numbers, and copies of these on their way into the scatter.
 _BYTES_PER_CELL = 64
@@ -37,7 +38,7 @@ _BYTES_PER_CLASS = 100
 
 
 @dataclass
-class StreamedInput:
+class StreamedInput(Input):
     """A table ready to select from, of which no more than a batch is in memory.
 
     Parameters
@@ -139,7 +140,7 @@ class StreamedInput:
 
     def _settle(self, gaps: _GapCount, dropped: list[Indices], n_rows: int) -> None:
         """Note after a pass over all columns what was missing, or say that it cannot be."""
-        found = MissingValues(gaps.count - gaps.n_infinite, gaps.n_infinite)
+        found = gaps.found
         if gaps.count and self.how == "error":
             raise TableError(
                 f"{self.path}: {complain_of_gaps(found, gaps.first, self.table.names)}"
@@ -148,19 +149,13 @@ class StreamedInput:
             self._dropped = np.concatenate(dropped) if dropped else None
             n_dropped = 0 if self._dropped is None else int(self._dropped.size)
             if n_dropped == n_rows:
-                raise TableError(
-                    f"{self.path}: {counted(found)}, and every row has a gap: --missing drop-rows "
-                    "would leave none. Try drop-columns or median."
-                )
+                raise TableError(f"{self.path}: {complain_of_rows(found)}")
             found = replace(found, n_rows_dropped=n_dropped)
             n_rows -= n_dropped
             if gaps.count and not self.missing.n_rows_dropped:
                 say_what_was_missing(found, self.how, self.report)
             self.missing = found
-        if n_rows < 2:
-            raise ValueError(
-                f"{self.path}: at least two rows are needed to see any variation, got 1."
-            )
+        require_two_rows(n_rows, self.path)
         self.table = Features(self.table.names, n_rows)
 
     def _survey(self) -> None:
@@ -174,16 +169,14 @@ class StreamedInput:
             n_rows += table.n_rows
         if not gaps.count:
             return
-        found = MissingValues(gaps.count - gaps.n_infinite, gaps.n_infinite)
+        found = gaps.found
         names = self.stream.names
         incomplete = np.flatnonzero(gaps.by_column)
         if self.how == "drop-columns":
             kept = np.flatnonzero(gaps.by_column == 0)
             if kept.size < 2:
-                raise TableError(
-                    f"{self.path}: {counted(found)}: --missing drop-columns would leave "
-                    f"{kept.size} of {len(names)} columns. Try drop-rows or median."
-                )
+                complaint = complain_of_columns(found, kept.size, len(names))
+                raise TableError(f"{self.path}: {complaint}")
             self.table = Features(tuple(names[column] for column in kept), 0)
             found = replace(found, columns_dropped=tuple(names[c] for c in incomplete))
         else:
@@ -213,62 +206,29 @@ class StreamedInput:
             for number, column in enumerate(part):
                 known = values[np.isfinite(values[:, number]), number]
                 if known.size == 0:
-                    raise TableError(
-                        f"{self.path}: --missing median needs a value in every column, but "
-                        f"{names[number]!r} has none. Use --missing drop-columns, or leave it out "
-                        "with --ignore."
-                    )
+                    raise TableError(f"{self.path}: {complain_of_empty([names[number]])}")
                 medians[column] = np.median(known)
         return medians
 
     # ------------------------------------------------------------------- what a selection asks for
 
+    @property
+    def whole(self) -> WholeInput:
+        """Not to be had: `open_input` refuses what needs it before it opens a stream."""
+        raise ValueError(
+            f"{self.path}: the whole table is needed, but it is read in batches. Raise --memory."
+        )
+
     def fit(self, selector: Any) -> Indices:
-        """Fit a selector and return the columns it selects, best first.
-
-        Parameters
-        ----------
-        selector : BSUFS
-            A selector with `partial_fit`.
-
-        Returns
-        -------
-        array of int
-            Column numbers.
-        """
         for values in self._numbers():
             selector.partial_fit(values)
         return best_first_of(selector)
 
     def scatter(self, selector: Any) -> Scatter:
-        """Return the scatter of the table.
-
-        Parameters
-        ----------
-        selector : BSUFS
-            The selector that has seen it.
-
-        Returns
-        -------
-        Scatter
-            In the order of the columns.
-        """
         scatter: Scatter = selector.stream_.scatter()
         return scatter
 
-    def classes(self, label: str) -> tuple[Any, Any] | None:
-        """Return the classes of the rows that have one, and which rows these are.
-
-        Parameters
-        ----------
-        label : str
-            The column of classes.
-
-        Returns
-        -------
-        tuple of arrays or None
-            None where there are too many rows to hold their classes.
-        """
+    def classes(self, label: str) -> Classes | None:
         if self.how == "drop-rows":
             for _ in self._numbers():
                 pass
@@ -289,23 +249,7 @@ class StreamedInput:
             f"{size_in_words(self.memory)}"
         )
 
-    def clustering(self, best_first: Indices, classes: Any, seed: int) -> dict[str, Clustering]:
-        """Run k-means on the selected columns; on all of them it would need the whole table.
-
-        Parameters
-        ----------
-        best_first : array of int
-            The selected columns.
-        classes : tuple of arrays
-            The classes, and the rows that have one.
-        seed : int
-            Seed of the starts.
-
-        Returns
-        -------
-        dict
-            The scores under "selected"; nothing where these columns are too large as well.
-        """
+    def clustering(self, best_first: Indices, classes: Classes, seed: int) -> dict[str, Clustering]:
         needed = 2 * 8 * self.table.n_rows * len(best_first)
         if needed > self.memory:
             self._say_unclustered(needed)
@@ -317,19 +261,6 @@ class StreamedInput:
     def write(
         self, best_first: Indices, output: str, order: Literal["table", "rank"], force: bool
     ) -> None:
-        """Write the reduced table.
-
-        Parameters
-        ----------
-        best_first : array of int
-            The selected columns.
-        output : str
-            The file.
-        order : {"table", "rank"}
-            Order of its columns.
-        force : bool
-            Whether an old file may be replaced.
-        """
         in_table_order = np.sort(best_first)
         names = [self.table.names[column] for column in in_table_order]
         ranked = np.searchsorted(in_table_order, best_first)
@@ -359,6 +290,10 @@ class _GapCount:
         self.count = self.n_infinite = 0
         self.by_column = np.zeros(n_columns, dtype=np.int64)
         self.first = (0, 0)
+
+    @property
+    def found(self) -> MissingValues:
+        return MissingValues(self.count - self.n_infinite, self.n_infinite)
 
     def add(self, values: Array, finite: Mask, first_row: int) -> None:
         rows, columns = np.nonzero(~finite)

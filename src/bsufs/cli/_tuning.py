@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from scipy import sparse
-
 from bsufs.cli._console import Reporter
+from bsufs.cli._methods import as_dense
 from bsufs.cli._options import one_of
 from bsufs.metrics.criteria import CRITERIA
 from bsufs.tuning import LabelFreeSearch, default_grid
@@ -71,7 +70,7 @@ def make_search(
     whole = [number for number in numbers if isinstance(number, int)]
     # The grid must suit every number of features, so it is that of the smallest.
     selector.set_params(n_features_to_select=min(whole, default=numbers[0]))
-    tried = default_grid(selector, X.toarray() if sparse.issparse(X) else X)
+    tried = default_grid(selector, as_dense(X))
     grid = {name: values for name, values in tried.items() if name not in fixed}
     if len(numbers) == 1 and all(len(values) < 2 for values in grid.values()):
         raise ValueError(

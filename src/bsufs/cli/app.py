@@ -2,8 +2,9 @@
 
 A command is a file of this package whose name has no underscore in front. It has a function
 ``register(app: typer.Typer) -> None`` that adds its commands, and imports at its top nothing but
-the standard library, typer, rich and `bsufs.cli._console`: all else inside its functions, so that
-``bsufs --help`` stays fast.
+the standard library, typer, rich and modules of this package that keep to the same (`_console`,
+`_options`, `_request`, `_experiments`): all else inside its functions, so that ``bsufs --help``
+stays fast.
 """
 
 from __future__ import annotations

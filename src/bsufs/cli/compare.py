@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,6 +23,7 @@ from bsufs.cli._options import (
     NoHeaderOption,
     NumberOption,
     QuietOption,
+    Reading,
     ReportOption,
     Scale,
     ScaleOption,
@@ -33,6 +35,10 @@ from bsufs.cli._options import (
     parse_names,
     parse_number,
 )
+
+if TYPE_CHECKING:
+    from bsufs.cli._comparison import Outcome
+    from bsufs.cli._whole import WholeInput
 
 # What `bsufs select` does comes first: the others are compared with it.
 DEFAULT_METHODS = (
@@ -110,42 +116,22 @@ def compare(
 
     from bsufs.cli import _comparison as comparison
     from bsufs.cli import _methods as methods
+    from bsufs.cli._whole import read_input
 
     names = comparison.method_names(parse_names(method_names or [DEFAULT_METHODS]), "--methods")
     report = Reporter(quiet)
-    found = methods.read_input(
-        table,
-        ignore=ignore,
-        label=label,
-        missing=missing.value,
-        scale=scale.value,
-        delimiter=delimiter,
-        no_header=no_header,
-        array=array,
-        report=report,
-    )
+    reading = Reading(ignore, label, missing.value, scale.value, delimiter, no_header, array)
+    found = read_input(table, reading, report)
     methods.check_number(number, found.table)
-    classes = None if label is None else methods.labels_of(found.table, label)
+    classes = None if label is None else found.classes(label)
+    page = None
     with methods.at_most_threads(jobs):
         judge = comparison.Judge(found, classes, seed)
         outcomes = comparison.compare_methods(names, number, judge, jobs, report)
-        page = None
-        succeeded = [outcome for outcome in outcomes if outcome.selector is not None]
-        if report_file is not None and succeeded:
-            from bsufs.cli._page import make_page
-
-            # The page is about the first, and the others follow.
-            shown = sorted(outcomes, key=lambda outcome: outcome is not succeeded[0])
+        if report_file is not None:
+            about = {"Table": table, "Scale": reading.scale}
             with report.busy("writing the report"):
-                page = make_page(
-                    succeeded[0].selector,
-                    found,
-                    about={"Table": table, "Scale": scale.value},
-                    comparison=comparison.page_comparison(shown),
-                    n_subsamples=subsamples,
-                    seed=seed,
-                    command=command_of(context),
-                )
+                page = _page(outcomes, found, about, subsamples, seed, command_of(context))
     rows = [outcome.row for outcome in outcomes]
     _write(rows, table, found, json_file, csv_file, force)
     if page is not None and report_file is not None:
@@ -153,6 +139,38 @@ def compare(
     if json_file is None and csv_file is None and report_file is None:
         title = f"{table}: {found.table.n_rows} rows, {found.table.n_features} features"
         print_table(title, *comparison.short_table(rows))
+    _complain_of_failures(rows)
+
+
+def _page(
+    outcomes: Sequence[Outcome],
+    found: WholeInput,
+    about: Mapping[str, str],
+    n_subsamples: int,
+    seed: int,
+    command: str,
+) -> str | None:
+    """Return the page on the first method that succeeded, None where none did."""
+    from bsufs.cli._comparison import page_comparison
+    from bsufs.cli._page import make_page
+
+    shown = next((outcome for outcome in outcomes if outcome.selector is not None), None)
+    if shown is None:
+        return None
+    return make_page(
+        shown.selector,
+        found,
+        about=about,
+        # What the page is about comes first, and the others follow.
+        comparison=page_comparison(sorted(outcomes, key=lambda outcome: outcome is not shown)),
+        n_subsamples=n_subsamples,
+        seed=seed,
+        command=command,
+    )
+
+
+def _complain_of_failures(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Say which methods failed, and end with a status that tells of it."""
     failed = [row for row in rows if row["error"] is not None]
     for row in failed:
         complain(f"{row['method']}: {row['error']}")
@@ -163,7 +181,7 @@ def compare(
 def _write(
     rows: list[dict[str, Any]],
     table: str,
-    found: Any,
+    found: WholeInput,
     json_file: str | None,
     csv_file: str | None,
     force: bool,

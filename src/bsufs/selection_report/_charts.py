@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,8 @@ from bsufs._typing import Array, Indices
 # Narrow, so that letters stay legible when a telephone shrinks the picture.
 _WIDTH, _HEIGHT = 480, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 14, 34, 46
+# A bar chart leaves more room for names, and has a row for each.
+_BARS_LEFT, _BARS_TOP, _BAR_STEP = 170, 30, 21
 # More points than this cannot be told apart at that width.
 _MOST_POINTS = 240
 _LEVELS = 20
@@ -84,6 +86,22 @@ def element(name: str, *children: object, **attributes: object) -> Markup:
     return Markup(f"<{name}{words}>{inside}</{name}>")
 
 
+def with_minus_sign(number: str) -> str:
+    """Return a number with the sign that print uses instead of a hyphen.
+
+    Parameters
+    ----------
+    number : str
+        A number in digits.
+
+    Returns
+    -------
+    str
+        The same, to be shown.
+    """
+    return number.replace("-", "\N{MINUS SIGN}")
+
+
 @dataclass(frozen=True)
 class _Scale:
     """From numbers to places on an axis."""
@@ -127,7 +145,7 @@ def line_chart(
     y_label: str,
     y_range: tuple[float, float],
     log: str = "",
-    mark: tuple[str, float] | None = None,
+    mark: float | None = None,
 ) -> Markup:
     """Draw lines over each other.
 
@@ -143,8 +161,8 @@ def line_chart(
         Ends of the y axis.
     log : str, default=""
         Which axes are logarithmic: any of "x" and "y".
-    mark : tuple of str and float, optional
-        "x" or "y", and the place of a line across the chart.
+    mark : float, optional
+        The value of y at which a dotted line goes across the chart.
 
     Returns
     -------
@@ -154,6 +172,17 @@ def line_chart(
     every = np.concatenate([np.asarray(line.x, dtype=np.float64) for line in series])
     across = _Scale(every.min(), every.max(), _LEFT, _WIDTH - _RIGHT, "x" in log)
     up = _Scale(*y_range, _HEIGHT - _BOTTOM, _TOP, "y" in log)
+    parts = _axes(across, up, x_label, y_label)
+    if mark is not None:
+        path = f"M{_LEFT} {_number(up(mark))}H{_WIDTH - _RIGHT}"
+        parts.append(element("path", d=path, stroke=MUTED, stroke_dasharray="2 4"))
+    # The first is the one that matters, so it lies on top.
+    parts += [_line(line, across, up, describe) for line in reversed(series)]
+    parts += _legend(series)
+    return _picture(title, _WIDTH, _HEIGHT, parts)
+
+
+def _axes(across: _Scale, up: _Scale, x_label: str, y_label: str) -> list[Markup]:
     parts: list[Markup] = []
     for tick in up.ticks():
         y = _number(up(tick))
@@ -163,22 +192,10 @@ def line_chart(
         _text(_tick(tick), float(across(tick)), _HEIGHT - _BOTTOM + 19)
         for tick in across.ticks(whole=True)
     ]
-    parts.append(_text(x_label, (_LEFT + _WIDTH - _RIGHT) / 2, _HEIGHT - 7, fill=INK, weight="600"))
-    parts.append(
-        _text(y_label, 13, (_TOP + _HEIGHT - _BOTTOM) / 2, fill=INK, weight="600", turned=True)
-    )
-    if mark is not None:
-        axis, place = mark
-        path = (
-            f"M{_number(across(place))} {_TOP}V{_HEIGHT - _BOTTOM}"
-            if axis == "x"
-            else f"M{_LEFT} {_number(up(place))}H{_WIDTH - _RIGHT}"
-        )
-        parts.append(element("path", d=path, stroke=MUTED, stroke_dasharray="2 4"))
-    # The first is the one that matters, so it lies on top.
-    parts += [_line(line, across, up, describe) for line in reversed(series)]
-    parts += _legend(series)
-    return _picture(title, _WIDTH, _HEIGHT, parts)
+    x, y_middle = (_LEFT + _WIDTH - _RIGHT) / 2, (_TOP + _HEIGHT - _BOTTOM) / 2
+    parts.append(_text(x_label, x, _HEIGHT - 7, fill=INK, weight="600"))
+    parts.append(_text(y_label, 13, y_middle, fill=INK, weight="600", turned=True))
+    return parts
 
 
 def _line(
@@ -251,8 +268,8 @@ def bar_chart(shown: pd.DataFrame) -> Markup:
     markupsafe.Markup
         The picture.
     """
-    left, step = 170, 21
-    height = 30 + step * len(shown) + 44
+    left, step = _BARS_LEFT, _BAR_STEP
+    height = _BARS_TOP + step * len(shown) + 44
     across = _Scale(0, 100, left, _WIDTH - 16)
     parts = []
     for tick in (0, 25, 50, 75, 100):
@@ -269,39 +286,40 @@ def bar_chart(shown: pd.DataFrame) -> Markup:
         parts.append(element("rect", x=start, y=6, width=14, height=12, fill=colour))
         parts.append(_text(label, start + 20, 17, anchor="start", fill=INK))
     for place, row in enumerate(shown.itertuples(index=False)):
-        y = 30 + step * place
-        low, centre, high = (
-            100 * share for share in (row.frequency_low, row.frequency, row.frequency_high)
-        )
-        middle, ends = y + step / 2, [_number(across(end)) for end in (low, high)]
-        words = (
-            f"{shortened(row.name, 80)}, rank {row.rank}: {centre:.0f} % "
-            f"({low:.0f} to {high:.0f} %)"
-        )
-        parts.append(
-            element(
-                "g",
-                element("title", words),
-                element("rect", x=0, y=y, width=_WIDTH, height=step, fill="transparent"),
-                _text(shortened(row.name, 18), left - 8, middle + 5, anchor="end", fill=INK),
-                element(
-                    "rect",
-                    x=left,
-                    y=y + 3,
-                    width=_number(across(centre) - left),
-                    height=step - 6,
-                    fill=KEPT if row.selected else LEFT_OUT,
-                ),
-                element(
-                    "path",
-                    d=f"M{ends[0]} {middle}H{ends[1]}M{ends[0]} {middle - 4}v8"
-                    f"M{ends[1]} {middle - 4}v8",
-                    stroke=INK,
-                    stroke_width=1.5,
-                ),
-            )
-        )
+        parts.append(_bar(row, _BARS_TOP + step * place, across))
     return _picture("How often features are chosen again on subsamples", _WIDTH, height, parts)
+
+
+def _bar(row: Any, y: int, across: _Scale) -> Markup:
+    """Draw how often one feature is chosen again, with its name and its interval."""
+    left, step = _BARS_LEFT, _BAR_STEP
+    low, centre, high = (
+        100 * share for share in (row.frequency_low, row.frequency, row.frequency_high)
+    )
+    words = (
+        f"{shortened(row.name, 80)}, rank {row.rank}: {centre:.0f} % ({low:.0f} to {high:.0f} %)"
+    )
+    middle, (start, end) = y + step / 2, (_number(across(share)) for share in (low, high))
+    return element(
+        "g",
+        element("title", words),
+        element("rect", x=0, y=y, width=_WIDTH, height=step, fill="transparent"),
+        _text(shortened(row.name, 18), left - 8, middle + 5, anchor="end", fill=INK),
+        element(
+            "rect",
+            x=left,
+            y=y + 3,
+            width=_number(across(centre) - left),
+            height=step - 6,
+            fill=KEPT if row.selected else LEFT_OUT,
+        ),
+        element(
+            "path",
+            d=f"M{start} {middle}H{end}M{start} {middle - 4}v8M{end} {middle - 4}v8",
+            stroke=INK,
+            stroke_width=1.5,
+        ),
+    )
 
 
 def correlation_map(correlations: Array, names: Sequence[str]) -> Markup:
@@ -351,16 +369,13 @@ def _heat_map(
     left, top = (150, 8) if labelled else (8, 8)
     # Two cells need not fill the page.
     size = min((_WIDTH - left - 8) / k, _LARGEST_CELL)
-    parts = []
     level = np.round((values - low) / (1 - low) * _LEVELS).astype(int)
-    for shade in np.unique(level):
-        rows, columns = np.nonzero(level == shade)
-        # One path for all cells of a colour takes a tenth of the bytes of a cell each.
-        cells = "".join(f"M{c} {r}h1v1h-1z" for r, c in zip(rows, columns, strict=True))
-        parts.append(element("path", d=cells, fill=_between(colours, shade / _LEVELS)))
     grid = element(
         "g",
-        *parts,
+        *(
+            element("path", d=cells, fill=_between(colours, shade / _LEVELS))
+            for shade, cells in _cells_by_level(level)
+        ),
         transform=f"translate({left} {top}) scale({_number(size)})",
         class_="cells",
         data_names=json.dumps([shortened(name, 60) for name in names]),
@@ -373,19 +388,40 @@ def _heat_map(
         for place, name in enumerate(names if labelled else ())
     ]
     if size >= _CELL_WITH_NUMBER:
-        labels += [
-            _text(
-                f"{values[row, column]:.2f}".replace("-", "\N{MINUS SIGN}"),
-                left + size * (column + 0.5),
-                top + size * (row + 0.5) + 5,
-                fill=INK,
-                # The cell below is what a reader points at.
-                pointer_events="none",
-            )
-            for row in range(k)
-            for column in range(k)
-        ]
+        labels += _numbers_in_cells(values, left, top, size)
     bottom = top + size * k
+    ramp = _colour_ramp(left, bottom, what, low, colours)
+    return _picture(title, _WIDTH, math.ceil(bottom + 32), [grid, *labels, *ramp])
+
+
+def _cells_by_level(level: Array) -> Iterator[tuple[int, str]]:
+    """Go through the levels of a matrix, each with one path around all its cells.
+
+    A path for each cell would take ten times the bytes.
+    """
+    for shade in np.unique(level).tolist():
+        places = np.argwhere(level == shade).tolist()
+        yield shade, "".join(f"M{column} {row}h1v1h-1z" for row, column in places)
+
+
+def _numbers_in_cells(values: Array, left: float, top: float, size: float) -> list[Markup]:
+    return [
+        _text(
+            with_minus_sign(f"{value:.2f}"),
+            left + size * (column + 0.5),
+            top + size * (row + 0.5) + 5,
+            fill=INK,
+            # The cell below is what a reader points at.
+            pointer_events="none",
+        )
+        for (row, column), value in np.ndenumerate(values)
+    ]
+
+
+def _colour_ramp(
+    left: float, bottom: float, what: str, low: int, colours: Sequence[str]
+) -> list[Markup]:
+    """Draw which colour means which number, below a heat map."""
     ramp = [
         element(
             "rect",
@@ -397,13 +433,12 @@ def _heat_map(
         )
         for shade in range(_LEVELS + 1)
     ]
-    ends = [
-        _text(f"{low}".replace("-", "\N{MINUS SIGN}"), left + 14, bottom + 23, anchor="end"),
+    return [
+        *ramp,
+        _text(with_minus_sign(f"{low}"), left + 14, bottom + 23, anchor="end"),
         _text("1", left + 20 + 8.4 * (_LEVELS + 1), bottom + 23, anchor="start"),
         _text(what, left + 215, bottom + 23, anchor="start"),
     ]
-    height = math.ceil(bottom + 32)
-    return _picture(title, _WIDTH, height, [grid, *labels, *ramp, *ends])
 
 
 def pixel_map(
@@ -431,9 +466,7 @@ def pixel_map(
     span = np.ptp(background) or 1.0
     level = np.round((background - background.min()) / span * _GREYS).astype(int)
     parts = []
-    for shade in np.unique(level):
-        places = np.flatnonzero(level == shade)
-        pixels = "".join(f"M{p % width} {p // width}h1v1h-1z" for p in places.tolist())
+    for shade, pixels in _cells_by_level(level.reshape(shape)):
         grey = _between(("#ffffff", "#7d7d7d"), shade / _GREYS)
         parts.append(element("path", d=pixels, fill=grey, shape_rendering="crispEdges"))
     for rank, (pixel, name) in enumerate(zip(chosen.tolist(), names, strict=True), start=1):
@@ -518,7 +551,7 @@ def path_chart(path: dict[str, Any], n_selected: int) -> Markup:
         y_label="living features",
         y_range=(max(1, min(alive.min(), n_selected)), max(alive.max(), n_selected)),
         log="y",
-        mark=("y", n_selected),
+        mark=n_selected,
     )
 
 

@@ -24,7 +24,7 @@ from bsufs.metrics.criteria import CRITERIA
 # Standard deviations that differ by more are those of different units.
 _MANY_TIMES = 100
 _VALUE_WIDTH = 200
-_NAME_WIDTH = 60
+NAME_WIDTH = 60
 _MOST_CANDIDATES = 100
 _FORCED = {"must_keep": "Always kept", "never_keep": "Never kept"}
 _MEANINGS = {
@@ -85,7 +85,7 @@ def asked(selector: Any, search: Any, names: Sequence[str]) -> dict[str, str]:
     for heading, mask in zip(_FORCED.values(), forced_and_barred(selector), strict=True):
         if mask.any():
             meant = [
-                shortened(names[column], _NAME_WIDTH) for column in np.flatnonzero(mask).tolist()
+                shortened(names[column], NAME_WIDTH) for column in np.flatnonzero(mask).tolist()
             ]
             lines[heading] = shortened(", ".join(meant), _VALUE_WIDTH)
     if search is not selector:
@@ -215,7 +215,7 @@ def data_in_numbers(X: Any, explanation: pd.DataFrame) -> dict[str, str]:
         lines["Stored as"] = f"sparse, {X.nnz / (n * d):.2%} of the entries"
     if share.max(initial=0.0) > 0:
         lines["Largest variance"] = (
-            f"{shortened(largest['name'], 60)}, {share.max():.2%} of the total"
+            f"{shortened(largest['name'], NAME_WIDTH)}, {share.max():.2%} of the total"
         )
     return lines
 

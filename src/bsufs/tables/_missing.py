@@ -62,7 +62,7 @@ def resolve_missing(table: Table, how: Missing) -> tuple[Table, MissingValues]:
     gaps = _Gaps.of(table.values)
     if gaps.count == 0:
         return table, MissingValues()
-    found = MissingValues(gaps.count - gaps.n_infinite, gaps.n_infinite)
+    found = gaps.found
     if how == "error":
         first = (gaps.first_row, gaps.first_column)
         raise TableError(complain_of_gaps(found, first, table.names))
@@ -97,6 +97,10 @@ class _Gaps:
         return int(self.rows.size)
 
     @property
+    def found(self) -> MissingValues:
+        return MissingValues(self.count - self.n_infinite, self.n_infinite)
+
+    @property
     def first_row(self) -> int:
         return int(self.rows[0])
 
@@ -123,24 +127,72 @@ def complain_of_gaps(found: MissingValues, first: tuple[int, int], names: Sequen
         One line with the cure.
     """
     return (
-        f"{counted(found)}, the first in row {first[0] + 1} of column {names[first[1]]!r}. Say "
+        f"{_counted(found)}, the first in row {first[0] + 1} of column {names[first[1]]!r}. Say "
         "what to do with --missing median, drop-rows or drop-columns."
     )
 
 
-def counted(found: MissingValues) -> str:
-    """Return in words how many values are missing.
+def complain_of_rows(found: MissingValues) -> str:
+    """Return the complaint about a table of which no row is complete.
 
     Parameters
     ----------
     found : MissingValues
-        How many.
+        What is missing.
 
     Returns
     -------
     str
-        Such as "1 value is missing and 2 values are infinite".
+        One line with the cure.
     """
+    return (
+        f"{_counted(found)}, and every row has a gap: --missing drop-rows would leave none. Try "
+        "drop-columns or median."
+    )
+
+
+def complain_of_columns(found: MissingValues, n_complete: int, n_columns: int) -> str:
+    """Return the complaint about a table with too few complete columns to select from.
+
+    Parameters
+    ----------
+    found : MissingValues
+        What is missing.
+    n_complete, n_columns : int
+        How many columns are complete, of how many.
+
+    Returns
+    -------
+    str
+        One line with the cure.
+    """
+    return (
+        f"{_counted(found)}: --missing drop-columns would leave {n_complete} of {n_columns} "
+        "columns. Try drop-rows or median."
+    )
+
+
+def complain_of_empty(names: Sequence[str]) -> str:
+    """Return the complaint about columns that have no median.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Columns without any value.
+
+    Returns
+    -------
+    str
+        One line with the cure.
+    """
+    return (
+        f"--missing median needs a value in every column, but {listed(names)} has none. Use "
+        "--missing drop-columns, or leave it out with --ignore."
+    )
+
+
+def _counted(found: MissingValues) -> str:
+    """Return such as "1 value is missing and 2 values are infinite"."""
     parts = [
         f"{count} {'value is' if count == 1 else 'values are'} {word}"
         for count, word in ((found.n_missing, "missing"), (found.n_infinite, "infinite"))
@@ -153,10 +205,7 @@ def _without_rows(table: Table, gaps: _Gaps, found: MissingValues) -> tuple[Tabl
     kept: Mask = np.ones(table.n_rows, dtype=bool)
     kept[gaps.rows] = False
     if not kept.any():
-        raise TableError(
-            f"{counted(found)}, and every row has a gap: --missing drop-rows would leave none. "
-            "Try drop-columns or median."
-        )
+        raise TableError(complain_of_rows(found))
     return table.rows(kept), replace(found, n_rows_dropped=int((~kept).sum()))
 
 
@@ -166,10 +215,7 @@ def _without_columns(
     dropped = np.unique(gaps.columns)
     kept = np.setdiff1d(np.arange(table.n_features), dropped)
     if kept.size < 2:
-        raise TableError(
-            f"{counted(found)}: --missing drop-columns would leave {kept.size} of "
-            f"{table.n_features} columns. Try drop-rows or median."
-        )
+        raise TableError(complain_of_columns(found, kept.size, table.n_features))
     names = tuple(table.names[column] for column in dropped)
     return table.features(kept), replace(found, columns_dropped=names)
 
@@ -182,20 +228,12 @@ def _filled(table: Table, gaps: _Gaps) -> Table:
     part = np.where(np.isfinite(part), part, np.nan)
     empty = np.isnan(part).all(axis=0)
     if empty.any():
-        names = [table.names[column] for column in incomplete[empty]]
-        raise TableError(
-            f"--missing median needs a value in every column, but {listed(names)} has none. Use "
-            "--missing drop-columns, or leave it out with --ignore."
-        )
+        raise TableError(complain_of_empty([table.names[c] for c in incomplete[empty]]))
     medians = dict(zip(incomplete.tolist(), np.nanmedian(part, axis=0), strict=True))
-    fills = [medians[column] for column in gaps.columns.tolist()]
     if sparse.issparse(values):
         # Stored entries are replaced where they are: nothing else of the matrix changes.
-        values.data[~np.isfinite(values.data)] = _in_storage_order(values, medians)
+        bad = ~np.isfinite(values.data)
+        values.data[bad] = [medians[column] for column in values.indices[bad].tolist()]
     else:
-        values[gaps.rows, gaps.columns] = fills
+        values[gaps.rows, gaps.columns] = [medians[column] for column in gaps.columns.tolist()]
     return replace(table, values=values)
-
-
-def _in_storage_order(values: Any, medians: dict[int, float]) -> list[float]:
-    return [medians[column] for column in values.indices[~np.isfinite(values.data)].tolist()]

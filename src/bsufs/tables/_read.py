@@ -17,7 +17,7 @@ from bsufs.tables._arrays import Arrays, read_h5ad, read_mat, read_npy, read_npz
 from bsufs.tables._errors import TableError, listed
 from bsufs.tables._numbers import numeric_matrix
 from bsufs.tables._table import Table, check_names
-from bsufs.tables._text import ROW_NAMES, Cells, read_text
+from bsufs.tables._text import ROW_NAMES, Cells, check_delimiter, read_text
 
 STDIN = "-"
 # None stands for the delimiter that is most frequent in the first line.
@@ -87,8 +87,7 @@ def read_table(
     >>> table.names, table.values.tolist()
     (('a', 'b'), [[1.0, 2.0], [3.0, 4.0]])
     """
-    if delimiter is not None and len(delimiter) != 1:
-        raise TableError(f"delimiter must be one character, got {delimiter!r}.")
+    check_delimiter(delimiter)
     source, kind = source_and_kind(path)
     if kind in _ARRAYS:
         found = _read_arrays(Path(path), source, kind, array)

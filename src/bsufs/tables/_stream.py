@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bsufs.tables._encoding import is_zipped, raw_chunks
 from bsufs.tables._errors import TableError
 from bsufs.tables._numbers import NumericColumns
 from bsufs.tables._read import (
@@ -26,7 +27,8 @@ from bsufs.tables._read import (
     source_and_kind,
 )
 from bsufs.tables._table import Table, check_names
-from bsufs.tables._text_stream import TextFile, is_zipped, open_text, raw_chunks
+from bsufs.tables._text import check_delimiter
+from bsufs.tables._text_stream import TextFile, open_text
 
 # Numbers in a batch, unless the caller says how many rows: 32 MB of doubles.
 _BATCH_CELLS = 2**22
@@ -93,8 +95,7 @@ def stream_table(
     >>> [stream.names[column] for column in selector.selected_features_]
     ['b']
     """
-    if delimiter is not None and len(delimiter) != 1:
-        raise TableError(f"delimiter must be one character, got {delimiter!r}.")
+    check_delimiter(delimiter)
     if batch_rows is not None and batch_rows < 1:
         raise TableError(f"batch_rows must be at least 1, got {batch_rows}.")
     if os.fspath(path) == STDIN:

@@ -1,32 +1,20 @@
-"""Delimited text: encodings, delimiters, and every cell as the characters it was."""
+"""Delimited text: names, delimiters, and every cell as the characters it was."""
 
 from __future__ import annotations
 
-import codecs
 import csv
-import gzip
 import io
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
+from bsufs.tables._encoding import Look, as_utf8, pieces, raw_text
 from bsufs.tables._errors import TableError
 from bsufs.tables._table import check_names
 
 # Columns of text that stand for row names in files of pandas and R have no name of their own.
 ROW_NAMES = ""
 
-GZIP = b"\x1f\x8b"
-UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_OTHER_KINDS = {
-    b"PAR1": "a Parquet file: name it .parquet",
-    b"ARROW1": "a Feather file: name it .feather",
-    b"\x93NUMPY": "a NumPy file: name it .npy",
-    b"PK\x03\x04": "a zip archive, such as an Excel workbook or .npz: save the sheet as CSV",
-    b"\x89HDF": "an HDF5 file: name it .h5ad if that is what it is",
-    b"MATLAB": "a MATLAB file: name it .mat",
-}
 _DELIMITERS = ",\t;|"
 # Rows may be as long as a block; more blocks than one are read where a file is larger.
 _BLOCK_BYTES = 2**26
@@ -54,6 +42,18 @@ class Cells:
     is_text: bool = True
 
 
+def check_delimiter(delimiter: str | None) -> None:
+    """Raise an error where the mark between cells is not one character.
+
+    Parameters
+    ----------
+    delimiter : str or None
+        What a user named, if anything.
+    """
+    if delimiter is not None and len(delimiter) != 1:
+        raise TableError(f"delimiter must be one character, got {delimiter!r}.")
+
+
 def read_text(data: bytes, source: str, delimiter: str | None, header: bool) -> Cells:
     """Read delimited text; every column is a column of strings.
 
@@ -73,10 +73,9 @@ def read_text(data: bytes, source: str, delimiter: str | None, header: bool) -> 
     Cells
         All columns.
     """
-    encoded, notices = _as_utf8(_unzipped(data, source), source)
-    encoded = encoded.lstrip(b"\r\n")
-    if not encoded.strip():
-        raise TableError(f"{source}: the file is empty.")
+    data = raw_text(data, source)
+    encoding, notices = Look.at(pieces(data), source).conclusion()
+    encoded = b"".join(as_utf8([data], encoding))
     layout = read_layout(lambda: io.BytesIO(encoded), source, delimiter, header)
     table = _parsed(encoded, layout, source)
     if table.num_rows == 0:
@@ -156,72 +155,6 @@ def no_row_below(layout: Layout, source: str) -> str:
         One line.
     """
     return f"{source}: there is a header of {len(layout.names)} names, but no row below it."
-
-
-def _unzipped(data: bytes, source: str) -> bytes:
-    if not data.startswith(GZIP):
-        return data
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise TableError(f"{source}: the gzip file is truncated or damaged ({error}).") from error
-
-
-def _as_utf8(data: bytes, source: str) -> tuple[bytes, tuple[str, ...]]:
-    if data.startswith(UTF_16):
-        try:
-            return data.decode("utf-16").encode(), ()
-        except UnicodeDecodeError as error:
-            raise TableError(
-                f"{source}: it begins as UTF-16 text, but is not ({error.reason})."
-            ) from error
-    data = data.removeprefix(codecs.BOM_UTF8)
-    refuse_other_kinds(data[:8], b"\0" in data, source)
-    if data.isascii():
-        return data, ()
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        return data.decode("latin-1").encode(), (latin_1_notice(line, source),)
-    return data, ()
-
-
-def refuse_other_kinds(head: bytes, has_zeros: bool, source: str) -> None:
-    """Raise an error where a file is no text.
-
-    Parameters
-    ----------
-    head : bytes
-        How it begins, without a byte order mark.
-    has_zeros : bool
-        Whether there is a zero byte anywhere in it.
-    source : str
-        The file, for messages.
-    """
-    for magic, kind in _OTHER_KINDS.items():
-        if head.startswith(magic) and (has_zeros or magic == b"PAR1"):
-            raise TableError(f"{source}: this is no text but {kind}.")
-    if has_zeros:
-        raise TableError(f"{source}: this is no text, it holds zero bytes. Is the name right?")
-
-
-def latin_1_notice(line: int, source: str) -> str:
-    """Return what to say of a file that is not UTF-8.
-
-    Parameters
-    ----------
-    line : int
-        The first line that is not.
-    source : str
-        The file.
-
-    Returns
-    -------
-    str
-        One line.
-    """
-    return f"{source} is not UTF-8 (line {line}) and is read as Latin-1; what is written is UTF-8."
 
 
 def _records(stream: BinaryIO, delimiter: str) -> Any:

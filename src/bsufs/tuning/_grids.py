@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from bsufs._typing import Array
-from bsufs.scatter import make_scatter
 from bsufs.selectors._base import BaseSelector
-from bsufs.solvers.components import start_frame
+from bsufs.selectors._parameters import components_above_noise
 
 Grid = dict[str, list[Any]]
 
@@ -94,7 +93,7 @@ def default_grid(estimator: BaseSelector, X: Array) -> Grid:
     Returns
     -------
     dict of str to list
-        Values by parameter; empty for a method without a grid.
+        Values by parameter, those that the estimator has first; empty for a method without a grid.
 
     Examples
     --------
@@ -102,18 +101,20 @@ def default_grid(estimator: BaseSelector, X: Array) -> Grid:
     >>> from bsufs.selectors import BSUFS
     >>> from bsufs.tuning import default_grid
     >>> default_grid(BSUFS(), load_digits().data)["n_components"]
-    [4, 5, 7, 10, 14]
+    [7, 4, 5, 10, 14]
     """
     families = (cls.__name__ for cls in type(estimator).__mro__)
     make = next((_GRIDS[name] for name in families if name in _GRIDS), None)
     if make is None:
         return {}
-    scatter = make_scatter(X)
-    m = start_frame(scatter, "auto")[0].size if scatter.diagonal().any() else 1
     parameters = estimator.get_params()
     never_keep = parameters.get("never_keep")
     n_barred = 0 if never_keep is None else np.atleast_1d(never_keep).size
-    grid = make(_Extent(X.shape[0], X.shape[1] - n_barred, m))
+    extent = _Extent(X.shape[0], X.shape[1] - n_barred, components_above_noise(X))
+    grid = make(extent)
+    own = dict(parameters)
+    if own.get("n_components") == "auto":
+        own["n_components"] = extent.components(1)[0]
     k = parameters["n_features_to_select"]
     if type(estimator).__name__ == "FSPCA" and isinstance(k, int):
         # Its components live on the selected features alone.
@@ -121,7 +122,13 @@ def default_grid(estimator: BaseSelector, X: Array) -> Grid:
     if not isinstance(parameters.get("init", ""), str):
         # A start given as a matrix fixes the number of components.
         grid.pop("n_components", None)
-    return grid
+    # Of settings that are equally good the first is taken, and one's own needs no reason.
+    return {name: _first_of_all(own.get(name), values) for name, values in grid.items()}
+
+
+def _first_of_all(first: Any, values: list[Any]) -> list[Any]:
+    """Return values with one of them at the beginning, if it is there."""
+    return sorted(values, key=lambda value: bool(value != first))
 
 
 def default_paths(estimator: BaseSelector) -> Grid:

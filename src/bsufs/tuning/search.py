@@ -119,7 +119,8 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     -----
     Reconstruction as a rule grows with the number of features, so it takes the most of a list;
     `tolerance` makes it stop where more features bring little. Of candidates that are equal by the
-    criterion, the one with fewest features is taken, then the first in the grid.
+    criterion, the one with fewest features is taken, then the first in the grid; the default grid
+    begins with the settings that the estimator has.
 
     Columns are judged in an order that depends on their contents, so the order in which they come
     does not matter.

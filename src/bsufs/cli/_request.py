@@ -1,0 +1,105 @@
+"""What was asked of ``bsufs select``; light, so that a wrong word is told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bsufs.cli._options import Reading, check_targets
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to select from, and how.
+
+    Parameters
+    ----------
+    table : str
+        The file.
+    reading : Reading
+        How to read it.
+    memory : str or None
+        How much of it may be in memory.
+    numbers : sequence of int, float or "auto"
+        How many features to keep; several where a search chooses.
+    method : str or None
+        Name of a selector; None for what suits the table.
+    settings : mapping
+        Parameters of the method.
+    must_keep, never_keep : sequences of str
+        Names of features.
+    tune : bool
+        Whether settings are searched for.
+    criterion : str or None
+        What decides in the search; None for that which the search prefers.
+    others : sequence of str or None
+        Methods to show beside it; None where that was not asked for.
+    seed : int
+        Seed of all that is random.
+    jobs : int or None
+        Threads at most.
+    """
+
+    table: str
+    reading: Reading
+    memory: str | None
+    numbers: Sequence[int | float | str]
+    method: str | None
+    settings: Mapping[str, Any]
+    must_keep: Sequence[str]
+    never_keep: Sequence[str]
+    tune: bool
+    criterion: str | None
+    others: Sequence[str] | None
+    seed: int
+    jobs: int | None
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Where results go: files, "-" for standard output, None for what is not wanted.
+
+    Parameters
+    ----------
+    output : str or None
+        The reduced table.
+    names : str or None
+        Names of the selected features.
+    json : str or None
+        All results.
+    report : str or None
+        The page.
+    order : {"table", "rank"}
+        Order of the columns of the reduced table.
+    force : bool
+        Whether old files may be replaced.
+    """
+
+    output: str | None
+    names: str | None
+    json: str | None
+    report: str | None
+    order: Any
+    force: bool
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no result has a place to go."""
+        return all(target is None for target in self._by_option().values())
+
+    def check(self) -> None:
+        """Raise an error where a file could not be written, before work is done for it."""
+        if self.output is not None:
+            from bsufs.tables import check_output
+
+            check_output(self.output, force=self.force)
+        check_targets(self.force, **self._by_option())
+
+    def _by_option(self) -> dict[str, str | None]:
+        return {
+            "output": self.output,
+            "names": self.names,
+            "json": self.json,
+            "report": self.report,
+        }
