@@ -70,17 +70,22 @@ def same_values(one, other, name):
     return one == other
 
 
-def test_the_default_is_the_best_that_can_be_had(invoke, tmp_path):
+def test_how_much_memory_there_is_does_not_change_the_selection(invoke, tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text("a,b,c\n" + "".join(f"{i},{i * i % 7},{i % 3}\n" for i in range(600)))
-    for memory, method in (((), "AlignedBSUFS"), (("--memory", "10kB"), "BSUFS")):
-        result = invoke("select", path, "-k", 2, "--json", "-", *memory)
-        assert json.loads(result.out)["method"] == method
-        # Another method than usual is another selection, which is not made in silence.
-        said = "BSUFS selects, since AlignedBSUFS needs the whole table in memory" in result.err
-        assert said == bool(memory)
-    named = invoke("select", path, "-k", 2, "--method", "BSUFS", "--memory", "10kB")
-    assert "needs the whole table" not in named.err
+    rng = np.random.default_rng(0)
+    # More rows than the default method clusters, so that those drawn must be the same.
+    values = rng.standard_normal((5000, 6)) + 3.0 * (np.arange(5000)[:, None] % 3 == range(6))
+    np.savetxt(path, values, delimiter=",", header="a,b,c,d,e,f", comments="", fmt="%.4f")
+    found = [
+        invoke("select", path, "-k", 3, "--json", "-", *memory)
+        for memory in ((), ("--memory", "100kB"))
+    ]
+    assert ["read in batches" in result.err for result in found] == [False, True]
+    at_once, in_batches = (json.loads(result.out) for result in found)
+    assert at_once["method"] == in_batches["method"] == "AlignedBSUFS"
+    for one, other in zip(at_once["selected"], in_batches["selected"], strict=True):
+        assert one["name"] == other["name"]
+        assert one["score"] == pytest.approx(other["score"], abs=1e-10)
 
 
 @pytest.mark.parametrize("target", ["o.csv", "o.tsv.gz", "o.parquet", "o.feather"])

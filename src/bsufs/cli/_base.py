@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bsufs._typing import Indices
 from bsufs.cli._clustering import Classes, Clustering
@@ -42,15 +42,12 @@ class Input(ABC):
 
     Attributes
     ----------
-    default_method : str
-        The method that selects where none is named.
     table : Table or Features
         What there is to select from.
     missing : MissingValues
         What was missing.
     """
 
-    default_method: ClassVar[str]
     table: Table | Features
     missing: MissingValues
 

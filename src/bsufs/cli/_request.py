@@ -24,7 +24,7 @@ class Request:
     numbers : sequence of int, float or "auto"
         How many features to keep; several where a search chooses.
     method : str or None
-        Name of a selector; None for what suits the table.
+        Name of a selector; None for the default one.
     settings : mapping
         Parameters of the method.
     must_keep, never_keep : sequences of str

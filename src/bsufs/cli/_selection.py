@@ -16,7 +16,9 @@ from bsufs.cli._clustering import Classes, Clustering
 from bsufs.cli._console import Reporter
 from bsufs.cli._input import open_input
 from bsufs.cli._request import Request, Targets
-from bsufs.cli._whole import WholeInput
+
+# What clusters best without labels; see the documentation on choosing without labels.
+DEFAULT_METHOD = "AlignedBSUFS"
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def checked(request: Request) -> Request:
 def _untried(request: Request) -> Any:
     """Return a selector that shows what is wrong with a request, table or no table."""
     return methods.make_selector(
-        request.method or WholeInput.default_method,
+        request.method or DEFAULT_METHOD,
         request.numbers[0],
         seed=request.seed,
         settings=request.settings,
@@ -122,11 +124,6 @@ def read(request: Request, targets: Targets, report: Reporter) -> Input:
         memory=request.memory,
         needs_all=_options_that_need_all(request, targets),
     )
-    if request.method is None and found.default_method != WholeInput.default_method:
-        report.say(
-            f"{found.default_method} selects, since {WholeInput.default_method} needs the whole "
-            "table in memory"
-        )
     for number in request.numbers:
         methods.check_number(number, found.table)
     return found
@@ -192,7 +189,7 @@ def fit(request: Request, found: Input, report: Reporter) -> Selection:
 
 def _selector(request: Request, found: Input) -> Any:
     return methods.make_selector(
-        request.method or found.default_method,
+        request.method or DEFAULT_METHOD,
         request.numbers[0],
         seed=request.seed,
         jobs=request.jobs,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.preprocessing import StandardScaler
@@ -54,9 +54,6 @@ class StreamedInput(Input):
     report : Reporter
         Where notices go.
     """
-
-    # The best method that needs no more of the data than their scatter.
-    default_method: ClassVar[str] = "BSUFS"
 
     path: str
     stream: TableStream

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
@@ -31,9 +31,6 @@ class WholeInput(Input):
     missing : MissingValues
         What was missing.
     """
-
-    # What clusters best without labels; see the documentation on choosing without labels.
-    default_method: ClassVar[str] = "AlignedBSUFS"
 
     table: Table
     X: Any

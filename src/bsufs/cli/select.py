@@ -100,8 +100,7 @@ def select(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Any selector, such as MCFS or ColumnSubset. Default: AlignedBSUFS, or BSUFS for "
-            "a table that is read in batches.",
+            help="Any selector, such as MCFS or ColumnSubset; AlignedBSUFS by default.",
             autocompletion=_known_methods,
         ),
     ] = None,
