@@ -382,56 +382,29 @@ class BSUFS(BaseSelector):
 
     def _solve(self, scatter: Scatter, order: Indices) -> Scored:
         """Solve in the order of the operator; keep the results in the order of the columns."""
-        if self.tie_break == "index" and self.lambda_row == "path":
-            raise ValueError(
-                "tie_break must be 'survival' when lambda_row is 'path', got 'index'. Give "
-                "lambda_row a number to rank as the authors' code does."
-            )
+        self._require_survival_on_the_path()
         forced, barred = self._forced_and_barred()
         n_keep = self._asked_number(forced, barred)
         if barred.any():
             scatter, order = scatter.restricted(~barred[order]), order[~barred[order]]
         diagonal = scatter.diagonal()
-        if not diagonal.any():
-            raise ValueError(
-                "X must have at least one column that varies, but every column is constant (after "
-                "weighting, and without never_keep). There is nothing to select."
-            )
-        forced = forced[order]
-        doubles = np.zeros(order.size, dtype=bool)
-        if self.tie_break == "survival":
-            doubles = copies(scatter, forced)
-        values, W = self._start(scatter, order)
-        model = ScaledModel.of(self, scatter, values[0], W.shape[1])
-        self.n_components_ = W.shape[1]
+        _require_a_column_that_varies(diagonal)
+        start = self._start(scatter, order, forced[order])
+        self.n_components_ = start.W.shape[1]
 
         solution: PathResult | AlternationResult
-        self.path_: dict[str, Any] = {}
-        self.row_gap_history_: Array = np.empty(0)
-        self.element_gap_history_: Array = np.empty(0)
         if self.lambda_row == "path":
-            solution = self._follow_path(
-                model, W, forced, doubles, n_keep or 1, self._reporter(order)
-            )
-            self.path_ = {
-                "lambda_row": solution.lambda_row / model.shrink,
-                "n_alive": solution.n_alive,
-                "component_variance_ratio": solution.component_variance_ratio,
-            }
+            solution = self._follow_path(start, n_keep or 1, self._reporter(order))
         else:
-            solution = self._alternate(model, W, forced, doubles, self._reporter(order))
-            self.row_gap_history_ = solution.row_gap_history
-            self.element_gap_history_ = solution.element_gap_history
-        self.survival_ = self._by_column(solution.survival.last_step, order)
-        self.objective_history_ = model.in_given_units(solution.objective_history)
-        self.n_iter_ = solution.n_iter
-        self.stopping_reason_ = solution.stopping_reason
+            solution = self._alternate(start, self._reporter(order))
+        self._keep_histories(solution, start.model)
         self._keep_iterates(solution, order)
+        self.survival_ = self._by_column(solution.survival.last_step, order)
 
         if self.tie_break == "index":
             scores: Array = row_norms(solution.V)
         else:
-            scores = _below_all_others(solution.survival.scores(), doubles, diagonal <= 0)
+            scores = _below_all_others(solution.survival.scores(), start.doubles, diagonal <= 0)
         place = np.full(self.n_features_in_, order.size)
         place[order] = np.arange(order.size)
 
@@ -442,9 +415,7 @@ class BSUFS(BaseSelector):
             goal, n_iter = solution.component_variance_ratio[0], solution.n_iter
             k = _fewest_that_explain(goal, scatter, ranked[ranked < order.size])
             # The same path once more, for the iterates at the number that it led to.
-            again = self._follow_path(
-                model, W, forced, doubles, k, lambda now: now.iteration == n_iter
-            )
+            again = self._follow_path(start, k, lambda now: now.iteration == n_iter)
             self._keep_iterates(again, order)
             return k
 
@@ -457,18 +428,44 @@ class BSUFS(BaseSelector):
             explained_curve=lambda chosen: scatter.explained_curve(place[chosen]),
         )
 
-    def _by_column(self, values: Any, order: Indices) -> Any:
-        """Return values in the order of the columns, zero for the columns left out."""
-        spread = np.zeros((self.n_features_in_, *values.shape[1:]), dtype=values.dtype)
-        spread[order] = values
-        return spread
+    def _keep_histories(self, solution: PathResult | AlternationResult, model: ScaledModel) -> None:
+        """Set what tells how the solution was found."""
+        self.path_: dict[str, Any] = {}
+        self.row_gap_history_: Array = np.empty(0)
+        self.element_gap_history_: Array = np.empty(0)
+        if isinstance(solution, PathResult):
+            self.path_ = {
+                "lambda_row": solution.lambda_row / model.shrink,
+                "n_alive": solution.n_alive,
+                "component_variance_ratio": solution.component_variance_ratio,
+            }
+        else:
+            self.row_gap_history_ = solution.row_gap_history
+            self.element_gap_history_ = solution.element_gap_history
+        self.objective_history_ = model.in_given_units(solution.objective_history)
+        self.n_iter_ = solution.n_iter
+        self.stopping_reason_ = solution.stopping_reason
 
     def _keep_iterates(self, solution: PathResult | AlternationResult, order: Indices) -> None:
         self.components_ = self._by_column(solution.W, order).T
         self.row_sparse_components_ = self._by_column(solution.V, order).T
         self.element_sparse_components_ = self._by_column(solution.U, order).T
 
-    def _start(self, scatter: Scatter, order: Indices) -> tuple[Array, Array]:
+    def _by_column(self, values: Any, order: Indices) -> Any:
+        """Return values in the order of the columns, zero for the columns left out."""
+        spread = np.zeros((self.n_features_in_, *values.shape[1:]), dtype=values.dtype)
+        spread[order] = values
+        return spread
+
+    def _start(self, scatter: Scatter, order: Indices, forced: Mask) -> _Start:
+        doubles = np.zeros(order.size, dtype=bool)
+        if self.tie_break == "survival":
+            doubles = copies(scatter, forced)
+        values, W = self._first_frame(scatter, order)
+        model = ScaledModel.of(self, scatter, values[0], W.shape[1])
+        return _Start(model, W, forced, doubles)
+
+    def _first_frame(self, scatter: Scatter, order: Indices) -> tuple[Array, Array]:
         """Return the leading eigenvalues and the frame to start from."""
         if not isinstance(self.init, str):
             W = self._checked_init()[order]
@@ -512,6 +509,14 @@ class BSUFS(BaseSelector):
             )
         return W
 
+    def _require_survival_on_the_path(self) -> None:
+        """Raise an error for a ranking by index, which needs the rows that are left at the end."""
+        if self.tie_break == "index" and self.lambda_row == "path":
+            raise ValueError(
+                "tie_break must be 'survival' when lambda_row is 'path', got 'index'. Give "
+                "lambda_row a number to rank as the authors' code does."
+            )
+
     def _require_polar_steps(self) -> None:
         """Raise an error for a W-step that data in column blocks do not have."""
         cure = "Keep the default, or load X into memory."
@@ -551,37 +556,31 @@ class BSUFS(BaseSelector):
 
     def _follow_path(
         self,
-        model: ScaledModel,
-        W: Array,
-        forced: Mask,
-        doubles: Mask,
+        start: _Start,
         n_keep: int,
         callback: Callable[[Progress], object] | None,
     ) -> PathResult:
+        model = start.model
         return sparsity_path(
             model.scatter,
-            W,
+            start.W,
             p=self.p,
             beta_row=model.beta_row,
             tau=model.tau,
             element=model.element,
             death_rate=self.death_rate,
             n_keep=n_keep,
-            forced=forced,
-            barred=doubles,
+            forced=start.forced,
+            barred=start.doubles,
             w_step=self._make_w_step(),
             max_iter=self.max_iter,
             callback=callback,
         )
 
     def _alternate(
-        self,
-        model: ScaledModel,
-        W: Array,
-        forced: Mask,
-        doubles: Mask,
-        callback: Callable[[Progress], object] | None,
+        self, start: _Start, callback: Callable[[Progress], object] | None
     ) -> AlternationResult:
+        model, W, forced, doubles = start.model, start.W, start.forced, start.doubles
         row_weights = None
         if forced.any() or doubles.any():
             row_weights = np.where(forced, 0.0, np.where(doubles, np.inf, 1.0))
@@ -618,6 +617,26 @@ class BSUFS(BaseSelector):
             "iteration; lambda_row='path' needs no number.",
             UserWarning,
             stacklevel=7,
+        )
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Where a run begins, row by row in the order of the operator."""
+
+    model: ScaledModel
+    # The orthonormal frame.
+    W: Array
+    # Rows that never die, and copies of other columns, which are dead from the start.
+    forced: Mask
+    doubles: Mask
+
+
+def _require_a_column_that_varies(diagonal: Array) -> None:
+    if not diagonal.any():
+        raise ValueError(
+            "X must have at least one column that varies, but every column is constant (after "
+            "weighting, and without never_keep). There is nothing to select."
         )
 
 
