@@ -63,6 +63,30 @@ class Scored:
     explained_curve: Callable[[Indices], Array] | None = None
 
 
+def in_order_of_rank(
+    scores: Array, variances: Array, forced: Mask, barred: Mask, tie_breaks: tuple[Any, ...]
+) -> Indices:
+    """Return all features, best first.
+
+    Parameters
+    ----------
+    scores : array of shape (n_features,)
+        Larger is better.
+    variances : array of shape (n_features,)
+        Zero for constant columns, which come after all that vary.
+    forced, barred : arrays of bool of shape (n_features,)
+        What comes first, and what comes last.
+    tie_breaks : tuple of arrays of shape (n_features,)
+        What decides between equal scores, smaller first; the last of them counts most.
+
+    Returns
+    -------
+    array of int of shape (n_features,)
+        Column numbers.
+    """
+    return np.lexsort((*tie_breaks, -scores, variances <= 0, barred, ~forced))
+
+
 class LazyTransform:
     """Keeps Dask collections lazy in `transform`.
 
@@ -230,9 +254,14 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
             )
         return forced, barred
 
+    def _wanted(self) -> int | float | str:
+        """Return what the caller passed as the number of features."""
+        wanted: int | float | str = self.n_features_to_select
+        return wanted
+
     def _asked_number(self, forced: Mask, barred: Mask) -> int | None:
         """Return how many features the caller wants, None if that is left to the method."""
-        asked = self.n_features_to_select
+        asked = self._wanted()
         if isinstance(asked, str):
             return None
         n_forced, n_barred = int(np.count_nonzero(forced)), int(np.count_nonzero(barred))
@@ -263,7 +292,7 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         tie_breaks: tuple[Any, ...] = (index,)
         if not scored.ties_by_index:
             tie_breaks = (scored.position, -scored.variances)
-        best_first = np.lexsort((*tie_breaks, -scores, scored.variances <= 0, barred, ~forced))
+        best_first = in_order_of_rank(scores, scored.variances, forced, barred, tie_breaks)
         k = self._asked_number(forced, barred)
         if k is None:
             most, least = int(np.count_nonzero(~barred)), max(1, int(np.count_nonzero(forced)))
