@@ -19,6 +19,7 @@ from bsufs.scatter import Scatter, make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored
 from bsufs.selectors._columns import canonical_order, copies
 from bsufs.selectors._dask_input import check_columns, cut_by_columns, is_dask, scatter_and_order
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
 from bsufs.selectors._row_stream import RowStream
 from bsufs.selectors._scaled_model import ScaledModel
 from bsufs.selectors._validation import require_two_rows
@@ -201,11 +202,7 @@ class BSUFS(BaseSelector):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_components": NUMBER_OF_COMPONENTS,
         "lambda_row": [Interval(Real, 0, None, closed="left"), StrOptions({"path"})],
         "lambda_element": [Interval(Real, 0, None, closed="left")],
         "p": [Interval(Real, 0, 1, closed="both")],

@@ -12,6 +12,7 @@ from bsufs._typing import Array, Indices
 from bsufs.penalties import row_norms
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
 from bsufs.solvers.principal import in_units_of, in_units_of_data, principal_frame
 from bsufs.solvers.reweighted import negative_scatter, reweighted_eigenvectors
 
@@ -110,11 +111,7 @@ class SPCAFS(ScoringSelector):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_components": NUMBER_OF_COMPONENTS,
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "p": [Interval(Real, 0, 1, closed="right")],
         "compat": [StrOptions({"publication", "reference"})],

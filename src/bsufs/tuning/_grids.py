@@ -11,7 +11,7 @@ import numpy as np
 from bsufs._typing import Array
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import BaseSelector
-from bsufs.solvers.components import start_frame
+from bsufs.solvers.components import components_above_noise
 
 Grid = dict[str, list[Any]]
 
@@ -108,8 +108,7 @@ def default_grid(estimator: BaseSelector, X: Array) -> Grid:
     make = next((_GRIDS[name] for name in families if name in _GRIDS), None)
     if make is None:
         return {}
-    scatter = make_scatter(X)
-    m = start_frame(scatter, "auto")[0].size if scatter.diagonal().any() else 1
+    m = components_above_noise(make_scatter(X))
     parameters = estimator.get_params()
     never_keep = parameters.get("never_keep")
     n_barred = 0 if never_keep is None else np.atleast_1d(never_keep).size
