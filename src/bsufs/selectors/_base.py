@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -188,18 +189,23 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
 
     def _fit_from_scratch(self, X: Any, sample_weight: Any) -> Self:
         self._forget()
-        try:
+        with self._forgetting_on_failure():
             self._validate_params()
             X, weight = self._validated(X, sample_weight, reset=True)
             require_two_rows(X.shape[0])
             if weight is not None:
                 require_positive_weight(weight)
             self._finish(self._fit(X, weight))
-        except BaseException:
-            # A failed or interrupted fit leaves nothing behind that looks fitted.
-            self._forget()
-            raise
         return self
+
+    @contextmanager
+    def _forgetting_on_failure(self, keep: frozenset[str] = frozenset()) -> Iterator[None]:
+        """Let a failed or interrupted fit leave nothing behind that looks fitted."""
+        try:
+            yield
+        except BaseException:
+            self._forget(keep)
+            raise
 
     def _forget(self, keep: frozenset[str] = frozenset()) -> None:
         """Drop everything that an earlier fit has set, but for some attributes."""

@@ -19,7 +19,7 @@ from bsufs.scatter import Scatter, make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored
 from bsufs.selectors._columns import canonical_order, copies
 from bsufs.selectors._dask_input import check_columns, cut_by_columns, is_dask, scatter_and_order
-from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, checked_array
 from bsufs.selectors._row_stream import RowStream
 from bsufs.selectors._scaled_model import ScaledModel
 from bsufs.selectors._validation import require_two_rows
@@ -301,7 +301,7 @@ class BSUFS(BaseSelector):
 
     def _fit_dask(self, X: Any, sample_weight: Any) -> Self:
         self._forget()
-        try:
+        with self._forgetting_on_failure():
             self._validate_params()
             check_columns(self, X, reset=True)
             # What can be wrong with the parameters is said before the data are read.
@@ -309,10 +309,6 @@ class BSUFS(BaseSelector):
             if cut_by_columns(X):
                 self._require_polar_steps()
             self._finish(self._solve(*scatter_and_order(X, sample_weight, self._feature_names())))
-        except BaseException:
-            # As for data at hand: a failed fit leaves nothing behind.
-            self._forget()
-            raise
         return self
 
     def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
@@ -363,13 +359,10 @@ class BSUFS(BaseSelector):
         stream = vars(self).get("stream_") if name in _SOLVED else None
         if stream is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        try:
+        with self._forgetting_on_failure(keep=_STREAMED):
             require_two_rows(stream.n_rows)
             order = stream.canonical_order()
             self._finish(self._solve(stream.scatter().restricted(order), order))
-        except BaseException:
-            self._forget(keep=_STREAMED)
-            raise
         return vars(self)[name]
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -486,18 +479,19 @@ class BSUFS(BaseSelector):
         return values, W
 
     def _checked_init(self) -> Array:
-        W = np.array(self.init, dtype=np.float64)
         d = self.n_features_in_
-        m = self.n_components if isinstance(self.n_components, Integral) else None
-        if (
-            W.ndim != 2
-            or W.shape[0] != d
-            or not 1 <= W.shape[1] <= d
-            or m not in (None, W.shape[1])
-        ):
+        m = int(self.n_components) if isinstance(self.n_components, Integral) else None
+        W = checked_array(
+            "init",
+            self.init,
+            (d, m),
+            f"an array of shape (n_features, n_components) = ({d}, {'m' if m is None else m})",
+            "Use init='pca' if in doubt.",
+        )
+        if not 1 <= W.shape[1] <= d:
             raise ValueError(
-                f"init must be an array of shape (n_features, n_components) = "
-                f"({d}, {'m' if m is None else m}), got shape {W.shape}."
+                f"init must have from 1 to n_features = {d} columns, got {W.shape[1]}. Use "
+                "init='pca' if in doubt."
             )
         if not np.allclose(W.T @ W, np.eye(W.shape[1]), atol=1e-6):
             raise ValueError(
@@ -619,12 +613,13 @@ class BSUFS(BaseSelector):
 
 @dataclass(frozen=True)
 class _Start:
-    """Where a run begins, row by row in the order of the operator."""
+    """Where a run begins: an orthonormal W, the rows that never die, and those dead from the start.
+
+    The latter are copies of other columns. Rows are in the order of the operator.
+    """
 
     model: ScaledModel
-    # The orthonormal frame.
     W: Array
-    # Rows that never die, and copies of other columns, which are dead from the start.
     forced: Mask
     doubles: Mask
 
