@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import linalg
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices
@@ -15,7 +14,7 @@ from bsufs.penalties import row_norms
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.selectors._parameters import n_directions
 from bsufs.solvers.reweighted import FactoredForm, QuadraticForm
-from bsufs.solvers.row_space import form_of_samples, row_space
+from bsufs.solvers.row_space import factor_of_samples, form_of_samples, row_space
 from bsufs.solvers.structured_graph import GraphSettings, structured_graph
 
 # With gamma="auto" the penalty of a frame with rows of equal length is this share of the mean
@@ -173,7 +172,7 @@ class SOGFS(ScoringSelector):
 
         def make_form(L: Any) -> QuadraticForm:
             if literal and d > n:
-                return _factored_form(Z, L)
+                return FactoredForm(factor_of_samples(Z, L))
             return form_of_samples(Z, L, basis)
 
         settings = GraphSettings(
@@ -233,9 +232,3 @@ def _standardised(X: Array, smoothed: bool) -> Array:
         scale = np.where(constant | (squares <= 0), 1.0, np.sqrt(squares))
     Z /= scale
     return Z
-
-
-def _factored_form(Z: Array, L: Any) -> FactoredForm:
-    """Return Z'LZ through a factor of L, for more features than samples."""
-    values, vectors = linalg.eigh(L.toarray(), check_finite=False)
-    return FactoredForm((np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T) @ Z)
