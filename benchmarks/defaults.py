@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.io import loadmat
-from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans, kmeans_plusplus
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from bsufs import BSUFS
+from bsufs.metrics import clustering_accuracy, nogueira_stability
 from bsufs.selectors import ColumnSubset, MaxVariance, PCARowNorms
 
 NAMES = ("COIL20", "Isolet", "USPS", "umist", "GLIOMA", "pie", "LUNG")
@@ -48,6 +48,19 @@ Settings = dict[str, dict[str, Any]]
 Results = dict[str, np.ndarray]
 
 
+def datasets_named() -> bool:
+    """Tell whether there is a folder of the datasets to look into; print it where there is none."""
+    if os.environ.get("BSUFS_DATA"):
+        return True
+    print("BSUFS_DATA does not name the folder of the datasets: nothing to measure.")
+    return False
+
+
+def file_of(name: str) -> Path:
+    """Return where a dataset is stored."""
+    return Path(os.environ["BSUFS_DATA"]) / f"{name.replace('LUNG', 'lung_small')}.mat"
+
+
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the samples and the classes of a dataset."""
     if name == "digits":
@@ -61,7 +74,7 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
         X = rng.standard_normal((500, 500))
         X[:, :50] += factors @ rng.standard_normal((5, 50))
         return (X if "noise" in name else X[:, :50]), y
-    file = loadmat(Path(os.environ["BSUFS_DATA"]) / f"{name.replace('LUNG', 'lung_small')}.mat")
+    file = loadmat(file_of(name))
     if name == "USPS":
         X = np.hstack([file["Train_DAT"], file["Test_DAT"]]).T.astype(float)
         y = np.hstack([file["trainlabels"].ravel(), file["testlabels"].ravel()])
@@ -97,9 +110,7 @@ class Bench:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = KMeans(self.n_classes, init=centres, n_init=1, max_iter=200).fit(Z)
-        counts = np.zeros((self.n_classes, self.n_classes), dtype=int)
-        np.add.at(counts, (model.labels_, self.classes), 1)
-        return 100.0 * counts[linear_sum_assignment(-counts)].sum() / self.classes.size
+        return 100.0 * clustering_accuracy(self.classes, model.labels_)
 
     def curve(self, ranking: np.ndarray, seeds: Iterable[int]) -> np.ndarray:
         """Return ACC by size and seed."""
@@ -175,18 +186,11 @@ def perturb(bench: Bench) -> dict[str, Any]:
     return {
         label: (
             np.stack([bench.curve(ranking, FRESH[:6]).mean(axis=1) for ranking in each], axis=1),
-            nogueira([ranking[:50] for ranking in each], bench.d),
+            nogueira_stability([ranking[:50] for ranking in each], bench.d).value,
             np.mean(zeros.get(label, 0.0)),
         )
         for label, each in rankings.items()
     }
-
-
-def nogueira(selections: list[np.ndarray], d: int) -> float:
-    """Return the stability index of Nogueira et al. (2018) of selections of equal size."""
-    M, share = len(selections), selections[0].size / d
-    hits = np.bincount(np.concatenate(selections), minlength=d) / M
-    return float(1 - (M / (M - 1) * hits * (1 - hits)).mean() / (share * (1 - share)))
 
 
 def choose_size(bench: Bench) -> dict[str, tuple[int, float]]:
@@ -247,6 +251,11 @@ def show_acc(results: Results, base: str) -> None:
     show(["mean", f"minus {base}", "k = 5", "k = 10", *NAMES], rows)
 
 
+def without_each(seen: np.ndarray) -> list[int]:
+    """Return for each dataset (row) the choice (column) that is best on the others."""
+    return [int(np.delete(seen, i, axis=0).mean(axis=0).argmax()) for i in range(len(seen))]
+
+
 def leave_one_out(search: Results, fresh: Results) -> str:
     """Return what choosing the best label gives: in-sample, and on datasets it has not seen."""
     labels = list(search)
@@ -255,7 +264,7 @@ def leave_one_out(search: Results, fresh: Results) -> str:
         for part in (search, fresh)
     )
     best = int(seen.mean(axis=0).argmax())
-    picks = [int(np.delete(seen, i, axis=0).mean(axis=0).argmax()) for i in range(len(seen))]
+    picks = without_each(seen)
     honest = np.mean([new[i, pick] for i, pick in enumerate(picks)])
     return (
         f"Chosen on all: {labels[best]}, {seen[:, best].mean():.2f} with search seeds, "
@@ -354,8 +363,7 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="folder to keep clusterings in between runs")
     parser.add_argument("--jobs", type=int, default=1, help="datasets worked on at a time")
     options = parser.parse_args()
-    if not os.environ.get("BSUFS_DATA"):
-        print("BSUFS_DATA does not name the folder of the datasets: nothing to measure.")
+    if not datasets_named():
         return
     for section in options.only:
         print(f"## {section}\n")

@@ -19,7 +19,6 @@ was stopped goes on where it was, and datasets can be measured one at a time.
 from __future__ import annotations
 
 import argparse
-import os
 import pickle
 import time
 from collections.abc import Callable, Iterable
@@ -35,7 +34,17 @@ from scipy.stats import spearmanr
 from sklearn.decomposition import PCA
 from sklearn.model_selection import ParameterGrid
 
-from benchmarks.defaults import NAMES, error, load, random_rankings, ranked, show
+from benchmarks.defaults import (
+    NAMES,
+    datasets_named,
+    error,
+    file_of,
+    load,
+    random_rankings,
+    ranked,
+    show,
+    without_each,
+)
 from bsufs.metrics import batched_kmeans, clustering_accuracy, nogueira_stability
 from bsufs.metrics.criteria import CRITERIA, Criterion, Evidence, RankMean, oriented
 from bsufs.selectors import (
@@ -168,110 +177,144 @@ def fastcan_ranking(X: np.ndarray) -> np.ndarray:
     return np.asarray(FastCan(most, verbose=0).fit(X, scores).indices_)
 
 
-def measure(name: str, memory: Memory, repetitions: int) -> Measured:
-    """Select, judge and cluster on a dataset."""
-    X, y = load(name)
-    classes = np.unique(y, return_inverse=True)[1]
-    n_classes = int(classes.max()) + 1
-    evidence = Evidence(X)
+class Laboratory:
+    """A dataset on which methods are tried; what was computed once is remembered."""
 
-    def acc(features: np.ndarray, seed: int, n_runs: int) -> np.ndarray:
+    def __init__(self, name: str, memory: Memory, repetitions: int) -> None:
+        self.X, y = load(name)
+        self.classes = np.unique(y, return_inverse=True)[1]
+        self.n_classes = int(self.classes.max()) + 1
+        self.evidence = Evidence(self.X)
+        self.memory = memory
+        self.repetitions = repetitions
+
+    def acc(self, features: np.ndarray, seed: int, n_runs: int) -> np.ndarray:
+        """Return ACC in % of every run of k-means."""
         columns = np.unique(features)
 
         def cluster() -> np.ndarray:
-            runs = batched_kmeans(X[:, columns], n_classes, n_runs=n_runs, random_state=seed)
-            return np.array([100 * clustering_accuracy(classes, labels) for labels in runs.labels])
+            Z = self.X[:, columns]
+            runs = batched_kmeans(Z, self.n_classes, n_runs=n_runs, random_state=seed)
+            return np.array(
+                [100 * clustering_accuracy(self.classes, labels) for labels in runs.labels]
+            )
 
-        return memory(("acc", columns.tobytes(), seed, n_runs), cluster)
+        return self.memory(("acc", columns.tobytes(), seed, n_runs), cluster)
 
-    def curve(ranking: np.ndarray, seed: int, n_runs: int) -> np.ndarray:
-        return np.stack([acc(ranking[:k], seed, n_runs) for k in SIZES])
+    def curve(self, ranking: np.ndarray, seed: int, n_runs: int) -> np.ndarray:
+        """Return ACC by size and run."""
+        return np.stack([self.acc(ranking[:k], seed, n_runs) for k in SIZES])
 
-    def judge(criterion: Criterion, features: np.ndarray) -> float:
+    def fresh(self, ranking: np.ndarray) -> np.ndarray:
+        """Return ACC by size and repetition, with the seed of what is printed."""
+        return self.curve(ranking, FRESH_SEED, self.repetitions)
+
+    def ranking(self, method: Any, setting: dict[str, Any], rows: Any = slice(None)) -> np.ndarray:
+        """Return the columns that a setting finds on some rows, best first."""
+        return ranked(method(100, **setting).fit(self.X[rows]))
+
+    def remembered(self, method: Any, setting: dict[str, Any]) -> np.ndarray:
+        """Return the ranking of a setting on all rows."""
+        key = ("ranking", key_of(method, setting))
+        return self.memory(key, partial(self.ranking, method, setting))
+
+    def searched(self, method: Any) -> Searched:
+        """Try every setting of the default grid, and ask every criterion about it."""
+        settings = list(ParameterGrid(default_grid(method(), self.X)))
+        rankings = [self.remembered(method, setting) for setting in settings]
+        criteria = {
+            criterion.name: np.array(
+                [
+                    self._values(criterion, method, setting, ranking)
+                    for setting, ranking in zip(settings, rankings, strict=True)
+                ]
+            )
+            for criterion in SINGLE
+        }
+        search = [self.curve(ranking, SEARCH_SEED, N_SEARCH) for ranking in rankings]
+        fresh = [self.fresh(ranking) for ranking in rankings]
+        return Searched(np.array(search), np.array(fresh), criteria)
+
+    def _values(
+        self, criterion: Criterion, method: Any, setting: dict[str, Any], ranking: np.ndarray
+    ) -> list[float]:
+        """Return what a criterion says of a setting, by size."""
+        if criterion.needs_selector:
+            key = ("stability", key_of(method, setting))
+            return self.memory(key, partial(self._stability, method, setting))
+        return [self._judged(criterion, ranking[:k]) for k in SIZES]
+
+    def _judged(self, criterion: Criterion, features: np.ndarray) -> float:
         columns = np.unique(features)
         key = ("criterion", repr(criterion), columns.tobytes())
-        return memory(key, partial(criterion.judge, evidence, columns))
+        return self.memory(key, partial(criterion.judge, self.evidence, columns))
 
-    def ranking_of(method: Any, setting: dict[str, Any], rows: Any = slice(None)) -> np.ndarray:
-        return ranked(method(100, **setting).fit(X[rows]))
-
-    def stability(method: Any, setting: dict[str, Any]) -> list[float]:
+    def _stability(self, method: Any, setting: dict[str, Any]) -> list[float]:
         criterion = CRITERIA["stability"]
-        rows = [evidence.subsample(i, criterion.share) for i in range(criterion.n_subsamples)]
-        rankings = [ranking_of(method, setting, part) for part in rows]
+        rows = [self.evidence.subsample(i, criterion.share) for i in range(criterion.n_subsamples)]
+        rankings = [self.ranking(method, setting, part) for part in rows]
         # One ranking serves all sizes, where the criterion itself would select for each.
         return [
-            nogueira_stability([ranking[:k] for ranking in rankings], X.shape[1]).value
+            nogueira_stability([ranking[:k] for ranking in rankings], self.X.shape[1]).value
             for k in SIZES
         ]
 
-    def remembered(method: Any, setting: dict[str, Any]) -> tuple[str, np.ndarray]:
-        key = f"{method.__name__} {sorted(setting.items())!r}"
-        return key, memory(("ranking", key), partial(ranking_of, method, setting))
+    def variants(self, seed: int, n_runs: int) -> np.ndarray:
+        """Return ACC of AlignedBSUFS with other constants."""
+        rankings = [self.remembered(AlignedBSUFS, setting) for setting in ParameterGrid(VARIANTS)]
+        return np.array([self.curve(ranking, seed, n_runs) for ranking in rankings])
 
-    def searched(method: Any) -> Searched:
-        search, fresh = [], []
-        criteria: dict[str, list[list[float]]] = {criterion.name: [] for criterion in SINGLE}
-        for setting in ParameterGrid(default_grid(method(), X)):
-            key, ranking = remembered(method, setting)
-            search.append(curve(ranking, SEARCH_SEED, N_SEARCH))
-            fresh.append(curve(ranking, FRESH_SEED, repetitions))
-            for criterion in SINGLE:
-                values = (
-                    memory(("stability", key), partial(stability, method, setting))
-                    if criterion.needs_selector
-                    else [judge(criterion, ranking[:k]) for k in SIZES]
-                )
-                criteria[criterion.name].append(values)
-        return Searched(
-            np.array(search),
-            np.array(fresh),
-            {name: np.array(values) for name, values in criteria.items()},
+    def others(self) -> dict[str, np.ndarray]:
+        """Return ACC of what is not tuned."""
+        found = {
+            label: self.fresh(self.memory(("ranking", label), compute))
+            for label, compute in self._untuned().items()
+        }
+        seeds = [self.remembered(AlignedBSUFS, {"random_state": seed}) for seed in SEEDS]
+        found["AlignedBSUFS, mean of 5 seeds"] = np.mean(
+            [self.fresh(ranking) for ranking in seeds], axis=0
         )
+        d = self.X.shape[1]
+        chance = [self.fresh(ranking) for ranking in random_rankings(d)]
+        found["random, mean of 10"] = np.mean(chance, axis=0)
+        whole = self.acc(np.arange(d), FRESH_SEED, self.repetitions)
+        found["all features"] = np.tile(whole, (len(SIZES), 1))
+        return found
 
-    def variants(seed: int, n_runs: int) -> np.ndarray:
-        rankings = [remembered(AlignedBSUFS, setting)[1] for setting in ParameterGrid(VARIANTS)]
-        return np.array([curve(ranking, seed, n_runs) for ranking in rankings])
+    def _untuned(self) -> dict[str, Callable[[], np.ndarray]]:
+        """Return how the rankings of methods with their defaults are made."""
+        rankings: dict[str, Callable[[], np.ndarray]] = {
+            label: partial(self.ranking, method, {}) for label, method in FAMILIES.items()
+        }
+        if find_spec("fastcan") is not None:
+            rankings["fastcan"] = partial(fastcan_ranking, self.X)
+        over_the_grid = {"param_grid": default_grid(BSUFS(), self.X), "n_rotations": 0}
+        consensus = CONSENSUS | {"consensus over the grid": over_the_grid}
+        for label, parameters in consensus.items():
+            make = partial(ConsensusSelector, n_features_to_select=100, **parameters)
+            rankings[label] = partial(lambda make: ranked(make().fit(self.X)), make)
+        for label, method in METHODS.items():
+            rankings[label] = partial(self.ranking, method, {})
+        return rankings
 
-    rankings: dict[str, Callable[[], np.ndarray]] = {
-        label: partial(ranking_of, method, {}) for label, method in FAMILIES.items()
-    }
-    if find_spec("fastcan") is not None:
-        rankings["fastcan"] = lambda: fastcan_ranking(X)
-    consensus = CONSENSUS | {
-        "consensus over the grid": {"param_grid": default_grid(BSUFS(), X), "n_rotations": 0}
-    }
-    for label, parameters in consensus.items():
-        selector = ConsensusSelector(n_features_to_select=100, **parameters)
-        rankings[label] = partial(lambda selector: ranked(selector.fit(X)), selector)
-    for label, method in METHODS.items():
-        rankings[label] = partial(ranking_of, method, {})
-    others = {
-        label: curve(memory(("ranking", label), compute), FRESH_SEED, repetitions)
-        for label, compute in rankings.items()
-    }
-    seeds = [remembered(AlignedBSUFS, {"random_state": seed})[1] for seed in SEEDS]
-    others["AlignedBSUFS, mean of 5 seeds"] = np.mean(
-        [curve(ranking, FRESH_SEED, repetitions) for ranking in seeds], axis=0
-    )
-    chance = [curve(each, FRESH_SEED, repetitions) for each in random_rankings(X.shape[1])]
-    others["random, mean of 10"] = np.mean(chance, axis=0)
-    whole = acc(np.arange(X.shape[1]), FRESH_SEED, repetitions)
-    others["all features"] = np.tile(whole, (len(SIZES), 1))
+
+def key_of(method: Any, setting: dict[str, Any]) -> str:
+    """Return the name under which results of a setting are remembered."""
+    return f"{method.__name__} {sorted(setting.items())!r}"
+
+
+def measure(name: str, memory: Memory, repetitions: int) -> Measured:
+    """Select, judge and cluster on a dataset."""
+    laboratory = Laboratory(name, memory, repetitions)
     measured = Measured(
         name,
-        {label: searched(method) for label, method in FAMILIES.items()},
-        variants(SEARCH_SEED, N_SEARCH),
-        variants(FRESH_SEED, repetitions),
-        others,
+        others=laboratory.others(),
+        searched={label: laboratory.searched(method) for label, method in FAMILIES.items()},
+        variants_search=laboratory.variants(SEARCH_SEED, N_SEARCH),
+        variants_fresh=laboratory.variants(FRESH_SEED, repetitions),
     )
     memory.save()
     return measured
-
-
-def without_each(seen: np.ndarray) -> list[int]:
-    """Return for each dataset (row) the choice (column) that is best on the others."""
-    return [int(np.delete(seen, i, axis=0).mean(axis=0).argmax()) for i in range(len(seen))]
 
 
 def left_out(searched: list[Searched], choices: Iterable[Criterion | RankMean]) -> Any:
@@ -424,12 +467,11 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="folder to keep results in between runs")
     parser.add_argument("--repetitions", type=int, default=24, help="fresh repetitions of k-means")
     options = parser.parse_args()
-    if not os.environ.get("BSUFS_DATA"):
-        print("BSUFS_DATA does not name the folder of the datasets: nothing to measure.")
+    if not datasets_named():
         return
     measured = []
     for name in options.datasets:
-        stored = Path(os.environ["BSUFS_DATA"]) / f"{name.replace('LUNG', 'lung_small')}.mat"
+        stored = file_of(name)
         if not stored.exists():
             print(f"{name}: left out, BSUFS_DATA holds no {stored.name}.")
             continue

@@ -376,7 +376,7 @@ def lowest_eigenpairs(L: Any, null: Any, bound: float, count: int) -> tuple[Arra
     return bound - values[ascending], vectors[:, ascending]
 
 
-def lowest_laplacian_eigenvectors(A: Any, count: int) -> tuple[Array, Array, int]:
+def lowest_laplacian_eigenvectors(A: Any, count: int) -> tuple[Array, Array]:
     """Return the lowest eigenvectors of the Laplacian of a graph.
 
     The eigenvectors of the eigenvalue zero are the indicators of the connected components, the
@@ -395,8 +395,6 @@ def lowest_laplacian_eigenvectors(A: Any, count: int) -> tuple[Array, Array, int
         Ascending.
     vectors : array of shape (n_samples, count)
         Orthonormal.
-    n_connected : int
-        Number of connected components of the graph.
     """
     n = A.shape[0]
     n_connected, labels = components_by_size(A)
@@ -409,7 +407,6 @@ def lowest_laplacian_eigenvectors(A: Any, count: int) -> tuple[Array, Array, int
     return (
         np.concatenate([np.zeros(known.shape[1]), np.maximum(values, 0.0)]),
         np.hstack([known, vectors]),
-        n_connected,
     )
 
 

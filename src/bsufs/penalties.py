@@ -277,16 +277,23 @@ def _general_factor(ratio: Floats, s: float, work: Floats) -> Floats:
 
     Everything is done in place: fresh temporaries would cost more than the powers.
     """
-    u: Floats
-    w, u, pull, value, step = work
+    w, u, *scratch = work
     lowest = 2.0 * (1.0 - s) / (2.0 - s)
     # F(lowest) = 0 at the threshold fixes the largest w.
     w_max = s / (2.0 - s) * lowest ** (1.0 - s)
     z = np.power(ratio, 2.0 - s, out=w)
+    _first_guess(z, s, lowest, w_max, u, scratch[0])
+    w *= w_max
+    return _halley(u, w, s, lowest, scratch)
 
-    # Past the threshold, at z = 1 / branch, the two roots of F meet and u(z) has a square-root
-    # singularity; it comes close as s tends to 1. In y = sqrt(1 - branch z) u is smooth, so the
-    # cubic is laid in y, rescaled to x = 0 at z = 0 and x = 1 at the threshold.
+
+def _first_guess(z: Floats, s: float, lowest: float, w_max: float, u: Floats, x: Floats) -> None:
+    """Write into `u` a cubic that agrees with the factor and its slope at both ends.
+
+    Past the threshold, at z = 1 / branch, the two roots of F meet and u(z) has a square-root
+    singularity; it comes close as s tends to 1. In y = sqrt(1 - branch z) u is smooth, so the cubic
+    is laid in y, rescaled to x = 0 at z = 0 and x = 1 at the threshold. `x` is overwritten.
+    """
     branch = s * 2.0 ** (1.0 - s)
     y_end_squared = -math.expm1(math.log1p(s - 1.0) + (1.0 - s) * math.log(2.0))
     y_end = math.sqrt(y_end_squared)
@@ -296,12 +303,12 @@ def _general_factor(ratio: Floats, s: float, work: Floats) -> Floats:
     cubic = slope_start + slope_end - 2.0 * drop
     quadratic = drop - slope_start - cubic
 
-    y = np.multiply(z, -branch, out=step)
+    y = np.multiply(z, -branch, out=x)
     y += 1.0
     np.maximum(y, y_end_squared, out=y)
     np.sqrt(y, out=y)
     y += 1.0
-    x = np.divide(z, y, out=step)
+    np.divide(z, y, out=x)
     x *= 1.0 + y_end
     np.multiply(x, cubic, out=u)
     u += quadratic
@@ -311,7 +318,13 @@ def _general_factor(ratio: Floats, s: float, work: Floats) -> Floats:
     u += 1.0
     np.clip(u, lowest, 1.0, out=u)
 
-    w *= w_max
+
+def _halley(u: Floats, w: Floats, s: float, lowest: float, scratch: list[Floats]) -> Floats:
+    """Return the root of F(u) = u - 1 + w u^(s-1) next to `u`, which lies in [lowest, 1].
+
+    All but `w` are overwritten; the root lives in one of them.
+    """
+    step, value, pull = scratch
     for _ in range(_MAX_STEPS):
         np.power(u, s - 1.0, out=pull)
         pull *= w
@@ -328,6 +341,7 @@ def _general_factor(ratio: Floats, s: float, work: Floats) -> Floats:
         bend /= slope
         slope -= bend
         np.divide(value, slope, out=step)
+        # The rows change places: the new u takes that of the pull, the old one serves as scratch.
         previous, u = u, np.subtract(u, step, out=pull)
         np.clip(u, lowest, 1.0, out=u)
         pull = previous

@@ -88,16 +88,117 @@ def _settings(method: str) -> list[dict[str, Any]]:
 def _clustering(
     random: np.random.Generator, n_repetitions: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    score_parts, search_rows, winner_rows = [], [], []
+    made_up = _Clustering(random, n_repetitions)
+    tuned = [("clustering", method) for method in (*METHODS, GRID, "Random")]
+    tuned += [("ablation", case) for case in (*CASES, "Random", "Random (as Cases II, III)")]
+    for dataset, (run, method) in product(PUBLIC_DATASETS, tuned):
+        if (dataset, method) != ("GLIOMA", "SOGFS"):  # timed out, see `_tasks`
+            made_up.tune(run, dataset, method)
+    free = (*METHODS, "MaxVariance", "ColumnSubset", "MCFS", "PCARowNorms", "Random")
+    for dataset, method in product(PUBLIC_DATASETS, free):
+        for count in (1024,) if method == "ALLfea" else (50, 100):
+            for setting in range(3 if method == "Random" else 1):
+                fields = {"n_features": count, "setting": setting, "shift": -0.03, "n": 10}
+                made_up.repeat("label-free", dataset, method, **fields)
+    rules = ("30 iterations, ties by index", "100 iterations, ties by index", "survival", "Random")
+    for dataset, (index, label) in product(PUBLIC_DATASETS[:3], enumerate(rules)):
+        fields = {"like": "BSUFS", "setting": index, "shift": -0.01 * index}
+        made_up.repeat("stopping", dataset, label, **fields)
+    return made_up.frames()
 
-    def repetitions(run: str, dataset: str, method: str, **fields: Any) -> None:
-        acc, nmi = _level(dataset, fields.pop("like", method))
-        shift = fields.pop("shift", 0.0)
-        n = fields.pop("n", n_repetitions)
-        noise = random.normal(0, 0.03, size=(n, 2))
+
+class _Clustering:
+    """The scores of clusterings, row by row."""
+
+    def __init__(self, random: np.random.Generator, n_repetitions: int) -> None:
+        self.random, self.n_repetitions = random, n_repetitions
+        self.scores: list[pd.DataFrame] = []
+        self.search: list[dict[str, Any]] = []
+        self.winners: list[dict[str, Any]] = []
+
+    def frames(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        scores = pd.concat(self.scores, ignore_index=True)
+        return scores, pd.DataFrame(self.search), pd.DataFrame(self.winners)
+
+    def tune(self, run: str, dataset: str, method: str) -> None:
+        """Search the settings of a method, and repeat the best with fresh seeds."""
+        settings = _settings(method)
+        searched = [
+            row
+            for setting in range(len(settings))
+            for row in self._searched(run, dataset, method, settings, setting)
+        ]
+        self.search += searched
+        won = max(searched, key=lambda row: row["acc"])
+        same = [row for row in searched if row["setting"] == won["setting"]]
+        won_nmi = max(same, key=lambda row: row["nmi"])
+        self.winners.append(
+            {
+                **{key: won[key] for key in ("run", "dataset", "method", "setting", "parameters")},
+                "n_features": won["n_features"],
+                "n_features_nmi": won_nmi["n_features"],
+                "n_settings": len(settings),
+                "n_distinct_sets": len(searched),
+            }
+        )
+        for count in sorted({won["n_features"], won_nmi["n_features"]}):
+            fields = {
+                "setting": won["setting"],
+                "parameters": won["parameters"],
+                "n_features": count,
+            }
+            self.repeat(run, dataset, method, **fields)
+            if run == "clustering":
+                for kmeans_init, shift in (("random", -0.01), ("greedy-k-means++", 0.05)):
+                    fields |= {"kmeans_init": kmeans_init, "shift": shift, "n": 10}
+                    self.repeat(run, dataset, method, **fields)
+
+    def _searched(
+        self, run: str, dataset: str, method: str, settings: list[dict[str, Any]], setting: int
+    ) -> list[dict[str, Any]]:
+        """Return a row for each number of features, worse for those far from a best setting."""
+        acc, nmi = _level(dataset, method)
+        parameters = settings[setting]
+        counts = (1024,) if method == "ALLfea" else COUNTS
+        fall = 0.01 * abs(setting - len(settings) // 2) / len(settings)
+        if method == GRID:
+            counts = COUNTS if dataset in ("COIL20", "LUNG") else (50, 100)
+            fall = abs(np.log10(parameters["lambda_row"]) - 2) + 0.2 * parameters["p"]
+            fall += 0.1 * abs(np.log10(parameters["lambda_element"])) + 0.3 * parameters["q"]
+            fall *= 0.008
+        return [
+            {
+                "run": run,
+                "dataset": dataset,
+                "method": method,
+                "setting": setting,
+                "n_features": count,
+                "parameters": json.dumps(parameters),
+                "n_repetitions": 4,
+                "acc": acc - fall - 0.06 * (1 - count / 100) ** 2 + self.random.normal(0, 0.004),
+                "nmi": nmi - fall - 0.04 * (1 - count / 100) ** 2 + self.random.normal(0, 0.004),
+            }
+            for count in counts
+        ]
+
+    def repeat(
+        self,
+        run: str,
+        dataset: str,
+        method: str,
+        *,
+        like: str | None = None,
+        shift: float = 0.0,
+        n: int | None = None,
+        **fields: Any,
+    ) -> None:
+        """Draw the repetitions of a setting around the level of a method, its own by default."""
+        n = self.n_repetitions if n is None else n
+        noise = self.random.normal(0, 0.03, size=(n, 2))
         # The means are exact, so that verdicts do not hang on the number of repetitions.
-        draws = np.array([acc + shift, nmi + shift]) + noise - noise.mean(axis=0)
-        score_parts.append(
+        mean = np.array(_level(dataset, method if like is None else like)) + shift
+        draws = mean + noise - noise.mean(axis=0)
+        self.scores.append(
             pd.DataFrame(
                 {
                     "run": run,
@@ -116,80 +217,6 @@ def _clustering(
                 }
             )
         )
-
-    tuned = [("clustering", method) for method in (*METHODS, GRID, "Random")]
-    tuned += [("ablation", case) for case in (*CASES, "Random", "Random (as Cases II, III)")]
-    for dataset, (run, method) in product(PUBLIC_DATASETS, tuned):
-        if (dataset, method) == ("GLIOMA", "SOGFS"):
-            continue  # timed out, see `_tasks`
-        settings = _settings(method)
-        acc, nmi = _level(dataset, method)
-        counts = (1024,) if method == "ALLfea" else COUNTS
-        best = len(settings) // 2
-        for setting, parameters in enumerate(settings):
-            if method == GRID:
-                fall = abs(np.log10(parameters["lambda_row"]) - 2) + 0.2 * parameters["p"]
-                fall += 0.1 * abs(np.log10(parameters["lambda_element"])) + 0.3 * parameters["q"]
-                fall *= 0.008
-            else:
-                fall = 0.01 * abs(setting - best) / len(settings)
-            kept = counts if method != GRID or dataset in ("COIL20", "LUNG") else (50, 100)
-            search_rows += [
-                {
-                    "run": run,
-                    "dataset": dataset,
-                    "method": method,
-                    "setting": setting,
-                    "n_features": count,
-                    "parameters": json.dumps(parameters),
-                    "n_repetitions": 4,
-                    "acc": acc - fall - 0.06 * (1 - count / 100) ** 2 + random.normal(0, 0.004),
-                    "nmi": nmi - fall - 0.04 * (1 - count / 100) ** 2 + random.normal(0, 0.004),
-                }
-                for count in kept
-            ]
-        own = search_rows[-len(settings) * len(kept) :]
-        won = max(own, key=lambda row: row["acc"])
-        same = [row for row in own if row["setting"] == won["setting"]]
-        won_nmi = max(same, key=lambda row: row["nmi"])
-        winner_rows.append(
-            {
-                **{key: won[key] for key in ("run", "dataset", "method", "setting", "parameters")},
-                "n_features": won["n_features"],
-                "n_features_nmi": won_nmi["n_features"],
-                "n_settings": len(settings),
-                "n_distinct_sets": len(settings) * len(kept),
-            }
-        )
-        for count in sorted({won["n_features"], won_nmi["n_features"]}):
-            fields = {"setting": won["setting"], "parameters": won["parameters"]}
-            repetitions(run, dataset, method, n_features=count, **fields)
-            if run == "clustering":
-                for kmeans_init, shift in (("random", -0.01), ("greedy-k-means++", 0.05)):
-                    repetitions(
-                        *(run, dataset, method),
-                        **{**fields, "n_features": count, "kmeans_init": kmeans_init},
-                        shift=shift,
-                        n=10,
-                    )
-    free = (*METHODS, "MaxVariance", "ColumnSubset", "MCFS", "PCARowNorms", "Random")
-    for dataset, method in product(PUBLIC_DATASETS, free):
-        for count in (1024,) if method == "ALLfea" else (50, 100):
-            for setting in range(3 if method == "Random" else 1):
-                fields = {"n_features": count, "setting": setting, "shift": -0.03, "n": 10}
-                repetitions("label-free", dataset, method, **fields)
-    for dataset, (index, label) in product(
-        PUBLIC_DATASETS[:3],
-        enumerate(
-            ("30 iterations, ties by index", "100 iterations, ties by index", "survival", "Random")
-        ),
-    ):
-        repetitions("stopping", dataset, label, like="BSUFS", setting=index, shift=-0.01 * index)
-    return (
-        pd.concat(score_parts, ignore_index=True),
-        pd.DataFrame(search_rows),
-        pd.DataFrame(winner_rows),
-    )
 
 
 def _tasks() -> pd.DataFrame:

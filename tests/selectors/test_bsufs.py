@@ -594,10 +594,12 @@ def broken(value):
         ),
         ({"init": np.ones((12, 2))}, table(), r"orthonormal columns.*numpy\.linalg\.qr"),
         ({"init": np.eye(5)}, table(), r"init must be an array of shape.*got shape \(5, 5\)"),
+        ({"init": np.eye(12)[:, :0]}, table(), r"init must have from 1 to n_features = 12 columns"),
+        ({"init": np.full((12, 2), np.nan)}, table(), r"init must be .*got nan among its entries"),
         (
             {"init": np.eye(12)[:, :2], "n_components": 3},
             table(),
-            r"init must be an array of shape.*\(12, 3\), got shape \(12, 2\)",
+            r"init must be an array of shape.*\(12, 3\) of finite numbers, got shape \(12, 2\)",
         ),
     ],
 )

@@ -8,7 +8,7 @@ import pytest
 from bsufs.penalties import ElementPenalty, RowPenalty, row_norms
 from bsufs.scatter import make_scatter
 from bsufs.solvers.alternation import Coupling
-from bsufs.solvers.path import _survivors, sparsity_path
+from bsufs.solvers.path import _largest, sparsity_path
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import TrustRegionStep
 from bsufs.stiefel import polar_factor
@@ -197,6 +197,6 @@ def test_the_survivors_are_the_first_of_a_stable_sort(tied):
         competing[0] = True
         count = int(rng.integers(0, np.count_nonzero(competing)))
         order = np.argsort(np.where(competing, -norms, np.inf), kind="stable")
-        alive, largest_dying = _survivors(norms, competing, count)
+        alive, largest_dying = _largest(norms, competing, count)
         assert sorted(order[:count]) == list(np.flatnonzero(alive))
         assert largest_dying == norms[order[count]]

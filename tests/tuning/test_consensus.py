@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from bsufs.metrics.label_free import wilson_interval
 from bsufs.scatter import make_scatter
-from bsufs.selectors import BSUFS, ColumnSubset, MaxVariance, check_selector
+from bsufs.selectors import BSUFS, AlignedBSUFS, ColumnSubset, MaxVariance, check_selector
 from bsufs.solvers.components import start_frame
 from bsufs.stiefel import polar_factor
 from bsufs.tuning import ConsensusSelector
@@ -72,6 +72,24 @@ def test_a_single_run_is_the_selector_itself():
         found = ConsensusSelector(inside, param_grid={}, n_rotations=0).fit(X)
         assert np.array_equal(found.support_, inside.fit(X).support_)
         assert set(found.selection_frequencies_) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("inside", "asked", "count"),
+    [(None, 4, 4), (MaxVariance(3), None, 3), (MaxVariance(0.2), None, 3), (BSUFS(3), 5, 5)],
+)
+def test_the_number_of_features_is_that_of_the_estimator_unless_given(inside, asked, count):
+    found = ConsensusSelector(inside, n_features_to_select=asked, param_grid={}).fit(factor_data())
+    assert found.support_.sum() == count
+
+
+def test_other_methods_run_once_without_halves_or_grid():
+    inside = AlignedBSUFS(4)
+    X = factor_data()
+    found = ConsensusSelector(inside).fit(X)
+    assert len(found.trial_rankings_) == 1
+    assert np.array_equal(found.ranking_, inside.fit(X).ranking_)
+    assert set(found.selection_frequencies_) == {0.0, 1.0}
 
 
 def test_the_paths_of_bsufs_are_the_default():

@@ -149,14 +149,14 @@ class DaskExecutor:
         with self._connected() as client:
             # Other runs may use the same cluster: what is closed at the end is this one's alone.
             token = secrets.token_hex(8)
-            waiting: dict[Any, tuple[Task, float | None]] = {}
+            waiting: dict[Any, Task] = {}
 
             def submit(task: Task, timeout: float | None) -> Any:
                 key = f"bsufs-{token}-{task.key}"
                 future = client.submit(
                     _run_on_worker, task, timeout, self._data_home, token, key=key, pure=False
                 )
-                waiting[future] = task, timeout
+                waiting[future] = task
                 return future
 
             ended = self._distributed.as_completed(with_results=True, raise_errors=False)
@@ -165,7 +165,7 @@ class DaskExecutor:
                 watch(task, None)
             try:
                 for future, result in ended:
-                    task, timeout = waiting.pop(future)
+                    task = waiting.pop(future)
                     if isinstance(result, Outcome):
                         watch(task, result)
                     elif client.status != "running" or future.status == "cancelled":

@@ -29,7 +29,7 @@ from bsufs.metrics.label_free import (
     redundancy,
 )
 from bsufs.scatter import make_scatter
-from bsufs.solvers.components import start_frame
+from bsufs.solvers.components import components_above_noise
 
 Measure = Literal["nmi", "ari"]
 
@@ -71,8 +71,7 @@ class Evidence:
         K separate centres span K - 1 dimensions; at least 2, at most the number of samples.
         """
         if self._n_clusters is None:
-            scatter = make_scatter(self.X)
-            m = start_frame(scatter, "auto")[0].size if scatter.diagonal().any() else 1
+            m = components_above_noise(make_scatter(self.X))
             self._n_clusters = min(m + 1, self.X.shape[0])
         return self._n_clusters
 

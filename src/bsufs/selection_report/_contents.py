@@ -73,7 +73,8 @@ def asked(selector: Any, search: Any, names: Sequence[str]) -> dict[str, str]:
     """
     d, k = int(selector.n_features_in_), int(np.sum(selector.support_))
     wanted = getattr(selector, "n_features_to_select", k)
-    number = f"{wanted}, which gave {k}" if wanted != k else str(k)
+    # None is for a consensus, which takes the number of its estimator.
+    number = str(k) if wanted in (None, k) else f"{wanted}, which gave {k}"
     lines = {"Method": type(selector).__name__, "Features to keep": f"{number} of {d}"}
     others = {
         name: value

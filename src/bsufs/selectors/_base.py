@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -61,6 +62,30 @@ class Scored:
     auto_n_features: Callable[[Indices], int]
     ties_by_index: bool = False
     explained_curve: Callable[[Indices], Array] | None = None
+
+
+def in_order_of_rank(
+    scores: Array, variances: Array, forced: Mask, barred: Mask, tie_breaks: tuple[Any, ...]
+) -> Indices:
+    """Return all features, best first.
+
+    Parameters
+    ----------
+    scores : array of shape (n_features,)
+        Larger is better.
+    variances : array of shape (n_features,)
+        Zero for constant columns, which come after all that vary.
+    forced, barred : arrays of bool of shape (n_features,)
+        What comes first, and what comes last.
+    tie_breaks : tuple of arrays of shape (n_features,)
+        What decides between equal scores, smaller first; the last of them counts most.
+
+    Returns
+    -------
+    array of int of shape (n_features,)
+        Column numbers.
+    """
+    return np.lexsort((*tie_breaks, -scores, variances <= 0, barred, ~forced))
 
 
 class LazyTransform:
@@ -164,18 +189,23 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
 
     def _fit_from_scratch(self, X: Any, sample_weight: Any) -> Self:
         self._forget()
-        try:
+        with self._forgetting_on_failure():
             self._validate_params()
             X, weight = self._validated(X, sample_weight, reset=True)
             require_two_rows(X.shape[0])
             if weight is not None:
                 require_positive_weight(weight)
             self._finish(self._fit(X, weight))
-        except BaseException:
-            # A failed or interrupted fit leaves nothing behind that looks fitted.
-            self._forget()
-            raise
         return self
+
+    @contextmanager
+    def _forgetting_on_failure(self, keep: frozenset[str] = frozenset()) -> Iterator[None]:
+        """Let a failed or interrupted fit leave nothing behind that looks fitted."""
+        try:
+            yield
+        except BaseException:
+            self._forget(keep)
+            raise
 
     def _forget(self, keep: frozenset[str] = frozenset()) -> None:
         """Drop everything that an earlier fit has set, but for some attributes."""
@@ -230,9 +260,14 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
             )
         return forced, barred
 
+    def _wanted(self) -> int | float | str:
+        """Return what the caller passed as the number of features."""
+        wanted: int | float | str = self.n_features_to_select
+        return wanted
+
     def _asked_number(self, forced: Mask, barred: Mask) -> int | None:
         """Return how many features the caller wants, None if that is left to the method."""
-        asked = self.n_features_to_select
+        asked = self._wanted()
         if isinstance(asked, str):
             return None
         n_forced, n_barred = int(np.count_nonzero(forced)), int(np.count_nonzero(barred))
@@ -263,7 +298,7 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         tie_breaks: tuple[Any, ...] = (index,)
         if not scored.ties_by_index:
             tie_breaks = (scored.position, -scored.variances)
-        best_first = np.lexsort((*tie_breaks, -scores, scored.variances <= 0, barred, ~forced))
+        best_first = in_order_of_rank(scores, scored.variances, forced, barred, tie_breaks)
         k = self._asked_number(forced, barred)
         if k is None:
             most, least = int(np.count_nonzero(~barred)), max(1, int(np.count_nonzero(forced)))

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array
 from bsufs.scatter import make_scatter
-from bsufs.solvers.components import start_frame
+from bsufs.solvers.components import components_above_noise
+
+# What `n_components` may be for the methods that start from principal components: a number, a share
+# of the variance, or the number above the noise edge.
+NUMBER_OF_COMPONENTS = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Real, 0, 1, closed="right"),
+    StrOptions({"auto"}),
+]
 
 
 def checked_array(
@@ -61,23 +71,6 @@ def checked_array(
     return array
 
 
-def components_above_noise(X: Any) -> int:
-    """Return the number of principal components above the noise edge, at least one.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        The data.
-
-    Returns
-    -------
-    int
-        By parallel analysis; one for data without variation.
-    """
-    scatter = make_scatter(X)
-    return start_frame(scatter, "auto")[0].size if scatter.diagonal().any() else 1
-
-
 def n_directions(n_components: int | str, X: Any, rank: int) -> int:
     """Return how many directions to look for within the space that the samples span.
 
@@ -97,7 +90,7 @@ def n_directions(n_components: int | str, X: Any, rank: int) -> int:
     """
     limit = max(rank, 1)
     if isinstance(n_components, str):
-        return min(components_above_noise(X), limit)
+        return min(components_above_noise(make_scatter(X)), limit)
     if n_components > limit:
         raise ValueError(
             f"n_components must be at most {limit}, the number of dimensions that the samples "

@@ -48,7 +48,7 @@ class StreamedSelector(BaseSelector):
 
     def _fit_dask(self, X: Any, sample_weight: Any) -> Self:
         self._forget()
-        try:
+        with self._forgetting_on_failure():
             self._validate_params()
             check_columns(self, X, reset=True)
             # What can be wrong with the parameters is said before the data are read.
@@ -56,10 +56,6 @@ class StreamedSelector(BaseSelector):
             self._check_dask(X)
             scatter, order = scatter_and_order(X, sample_weight, self._feature_names())
             self._finish(self._solve_dask(X, scatter, order))
-        except BaseException:
-            # As for data at hand: a failed fit leaves nothing behind.
-            self._forget()
-            raise
         return self
 
     def _open_stream(self, n_features: int) -> RowStream:
@@ -90,14 +86,11 @@ class StreamedSelector(BaseSelector):
         stream = vars(self).get("stream_") if name in self._solved else None
         if stream is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        try:
+        with self._forgetting_on_failure(keep=_STREAMED):
             require_two_rows(stream.n_rows)
             order = stream.canonical_order()
             scatter = stream.scatter().restricted(order)
             self._finish(self._solve_stream(stream, scatter, order))
-        except BaseException:
-            self._forget(keep=_STREAMED)
-            raise
         return vars(self)[name]
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -19,6 +19,7 @@ from bsufs.scatter import Scatter, make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored
 from bsufs.selectors._columns import canonical_order, copies
 from bsufs.selectors._dask_input import cut_by_columns, is_dask
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, checked_array
 from bsufs.selectors._partial_fit import StreamedSelector
 from bsufs.selectors._row_stream import RowStream
 from bsufs.selectors._scaled_model import ScaledModel
@@ -214,11 +215,7 @@ class BSUFS(StreamedSelector):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_components": NUMBER_OF_COMPONENTS,
         "lambda_row": [Interval(Real, 0, None, closed="left"), StrOptions({"path"})],
         "lambda_element": [Interval(Real, 0, None, closed="left")],
         "p": [Interval(Real, 0, 1, closed="both")],
@@ -357,56 +354,29 @@ class BSUFS(StreamedSelector):
 
     def _solve(self, scatter: Scatter, order: Indices) -> Scored:
         """Solve in the order of the operator; keep the results in the order of the columns."""
-        if self.tie_break == "index" and self.lambda_row == "path":
-            raise ValueError(
-                "tie_break must be 'survival' when lambda_row is 'path', got 'index'. Give "
-                "lambda_row a number to rank as the authors' code does."
-            )
+        self._require_survival_on_the_path()
         forced, barred = self._forced_and_barred()
         n_keep = self._asked_number(forced, barred)
         if barred.any():
             scatter, order = scatter.restricted(~barred[order]), order[~barred[order]]
         diagonal = scatter.diagonal()
-        if not diagonal.any():
-            raise ValueError(
-                "X must have at least one column that varies, but every column is constant (after "
-                "weighting, and without never_keep). There is nothing to select."
-            )
-        forced = forced[order]
-        doubles = np.zeros(order.size, dtype=bool)
-        if self.tie_break == "survival":
-            doubles = copies(scatter, forced)
-        values, W = self._start(scatter, order)
-        model = ScaledModel.of(self, scatter, values[0], W.shape[1])
-        self.n_components_ = W.shape[1]
+        _require_a_column_that_varies(diagonal)
+        start = self._start(scatter, order, forced[order])
+        self.n_components_ = start.W.shape[1]
 
         solution: PathResult | AlternationResult
-        self.path_: dict[str, Any] = {}
-        self.row_gap_history_: Array = np.empty(0)
-        self.element_gap_history_: Array = np.empty(0)
         if self.lambda_row == "path":
-            solution = self._follow_path(
-                model, W, forced, doubles, n_keep or 1, self._reporter(order)
-            )
-            self.path_ = {
-                "lambda_row": solution.lambda_row / model.shrink,
-                "n_alive": solution.n_alive,
-                "component_variance_ratio": solution.component_variance_ratio,
-            }
+            solution = self._follow_path(start, n_keep or 1, self._reporter(order))
         else:
-            solution = self._alternate(model, W, forced, doubles, self._reporter(order))
-            self.row_gap_history_ = solution.row_gap_history
-            self.element_gap_history_ = solution.element_gap_history
-        self.survival_ = self._by_column(solution.survival.last_step, order)
-        self.objective_history_ = model.in_given_units(solution.objective_history)
-        self.n_iter_ = solution.n_iter
-        self.stopping_reason_ = solution.stopping_reason
+            solution = self._alternate(start, self._reporter(order))
+        self._keep_histories(solution, start.model)
         self._keep_iterates(solution, order)
+        self.survival_ = self._by_column(solution.survival.last_step, order)
 
         if self.tie_break == "index":
             scores: Array = row_norms(solution.V)
         else:
-            scores = _below_all_others(solution.survival.scores(), doubles, diagonal <= 0)
+            scores = _below_all_others(solution.survival.scores(), start.doubles, diagonal <= 0)
         place = np.full(self.n_features_in_, order.size)
         place[order] = np.arange(order.size)
 
@@ -417,9 +387,7 @@ class BSUFS(StreamedSelector):
             goal, n_iter = solution.component_variance_ratio[0], solution.n_iter
             k = _fewest_that_explain(goal, scatter, ranked[ranked < order.size])
             # The same path once more, for the iterates at the number that it led to.
-            again = self._follow_path(
-                model, W, forced, doubles, k, lambda now: now.iteration == n_iter
-            )
+            again = self._follow_path(start, k, lambda now: now.iteration == n_iter)
             self._keep_iterates(again, order)
             return k
 
@@ -432,18 +400,44 @@ class BSUFS(StreamedSelector):
             explained_curve=lambda chosen: scatter.explained_curve(place[chosen]),
         )
 
-    def _by_column(self, values: Any, order: Indices) -> Any:
-        """Return values in the order of the columns, zero for the columns left out."""
-        spread = np.zeros((self.n_features_in_, *values.shape[1:]), dtype=values.dtype)
-        spread[order] = values
-        return spread
+    def _keep_histories(self, solution: PathResult | AlternationResult, model: ScaledModel) -> None:
+        """Set what tells how the solution was found."""
+        self.path_: dict[str, Any] = {}
+        self.row_gap_history_: Array = np.empty(0)
+        self.element_gap_history_: Array = np.empty(0)
+        if isinstance(solution, PathResult):
+            self.path_ = {
+                "lambda_row": solution.lambda_row / model.shrink,
+                "n_alive": solution.n_alive,
+                "component_variance_ratio": solution.component_variance_ratio,
+            }
+        else:
+            self.row_gap_history_ = solution.row_gap_history
+            self.element_gap_history_ = solution.element_gap_history
+        self.objective_history_ = model.in_given_units(solution.objective_history)
+        self.n_iter_ = solution.n_iter
+        self.stopping_reason_ = solution.stopping_reason
 
     def _keep_iterates(self, solution: PathResult | AlternationResult, order: Indices) -> None:
         self.components_ = self._by_column(solution.W, order).T
         self.row_sparse_components_ = self._by_column(solution.V, order).T
         self.element_sparse_components_ = self._by_column(solution.U, order).T
 
-    def _start(self, scatter: Scatter, order: Indices) -> tuple[Array, Array]:
+    def _by_column(self, values: Any, order: Indices) -> Any:
+        """Return values in the order of the columns, zero for the columns left out."""
+        spread = np.zeros((self.n_features_in_, *values.shape[1:]), dtype=values.dtype)
+        spread[order] = values
+        return spread
+
+    def _start(self, scatter: Scatter, order: Indices, forced: Mask) -> _Start:
+        doubles = np.zeros(order.size, dtype=bool)
+        if self.tie_break == "survival":
+            doubles = copies(scatter, forced)
+        values, W = self._first_frame(scatter, order)
+        model = ScaledModel.of(self, scatter, values[0], W.shape[1])
+        return _Start(model, W, forced, doubles)
+
+    def _first_frame(self, scatter: Scatter, order: Indices) -> tuple[Array, Array]:
         """Return the leading eigenvalues and the frame to start from."""
         if not isinstance(self.init, str):
             W = self._checked_init()[order]
@@ -467,18 +461,19 @@ class BSUFS(StreamedSelector):
         return values, W
 
     def _checked_init(self) -> Array:
-        W = np.array(self.init, dtype=np.float64)
         d = self.n_features_in_
-        m = self.n_components if isinstance(self.n_components, Integral) else None
-        if (
-            W.ndim != 2
-            or W.shape[0] != d
-            or not 1 <= W.shape[1] <= d
-            or m not in (None, W.shape[1])
-        ):
+        m = int(self.n_components) if isinstance(self.n_components, Integral) else None
+        W = checked_array(
+            "init",
+            self.init,
+            (d, m),
+            f"an array of shape (n_features, n_components) = ({d}, {'m' if m is None else m})",
+            "Use init='pca' if in doubt.",
+        )
+        if not 1 <= W.shape[1] <= d:
             raise ValueError(
-                f"init must be an array of shape (n_features, n_components) = "
-                f"({d}, {'m' if m is None else m}), got shape {W.shape}."
+                f"init must have from 1 to n_features = {d} columns, got {W.shape[1]}. Use "
+                "init='pca' if in doubt."
             )
         if not np.allclose(W.T @ W, np.eye(W.shape[1]), atol=1e-6):
             raise ValueError(
@@ -486,6 +481,14 @@ class BSUFS(StreamedSelector):
                 "the Q factor of numpy.linalg.qr(init)."
             )
         return W
+
+    def _require_survival_on_the_path(self) -> None:
+        """Raise an error for a ranking by index, which needs the rows that are left at the end."""
+        if self.tie_break == "index" and self.lambda_row == "path":
+            raise ValueError(
+                "tie_break must be 'survival' when lambda_row is 'path', got 'index'. Give "
+                "lambda_row a number to rank as the authors' code does."
+            )
 
     def _require_polar_steps(self) -> None:
         """Raise an error for a W-step that data in column blocks do not have."""
@@ -526,37 +529,31 @@ class BSUFS(StreamedSelector):
 
     def _follow_path(
         self,
-        model: ScaledModel,
-        W: Array,
-        forced: Mask,
-        doubles: Mask,
+        start: _Start,
         n_keep: int,
         callback: Callable[[Progress], object] | None,
     ) -> PathResult:
+        model = start.model
         return sparsity_path(
             model.scatter,
-            W,
+            start.W,
             p=self.p,
             beta_row=model.beta_row,
             tau=model.tau,
             element=model.element,
             death_rate=self.death_rate,
             n_keep=n_keep,
-            forced=forced,
-            barred=doubles,
+            forced=start.forced,
+            barred=start.doubles,
             w_step=self._make_w_step(),
             max_iter=self.max_iter,
             callback=callback,
         )
 
     def _alternate(
-        self,
-        model: ScaledModel,
-        W: Array,
-        forced: Mask,
-        doubles: Mask,
-        callback: Callable[[Progress], object] | None,
+        self, start: _Start, callback: Callable[[Progress], object] | None
     ) -> AlternationResult:
+        model, W, forced, doubles = start.model, start.W, start.forced, start.doubles
         row_weights = None
         if forced.any() or doubles.any():
             row_weights = np.where(forced, 0.0, np.where(doubles, np.inf, 1.0))
@@ -593,6 +590,27 @@ class BSUFS(StreamedSelector):
             "iteration; lambda_row='path' needs no number.",
             UserWarning,
             stacklevel=7,
+        )
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Where a run begins: an orthonormal W, the rows that never die, and those dead from the start.
+
+    The latter are copies of other columns. Rows are in the order of the operator.
+    """
+
+    model: ScaledModel
+    W: Array
+    forced: Mask
+    doubles: Mask
+
+
+def _require_a_column_that_varies(diagonal: Array) -> None:
+    if not diagonal.any():
+        raise ValueError(
+            "X must have at least one column that varies, but every column is constant (after "
+            "weighting, and without never_keep). There is nothing to select."
         )
 
 

@@ -13,6 +13,7 @@ from bsufs._typing import Array, Indices
 from bsufs.penalties import row_norms
 from bsufs.scatter import DenseScatter, FactoredScatter, Scatter, make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored, ScoringSelector
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
 from bsufs.solvers.fuzzy_elastic_net import (
     ElasticNet,
     exact_ridge_step,
@@ -128,11 +129,7 @@ class FENPCAFS(ScoringSelector):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_components": NUMBER_OF_COMPONENTS,
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "u": [Interval(Real, 0, None, closed="neither")],
         "p": [Interval(Real, 0, 1, closed="right")],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -11,6 +11,7 @@ from bsufs._typing import Array, Indices
 from bsufs.penalties import row_norms
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
 from bsufs.solvers.feature_sparse import feature_sparse_subspace
 from bsufs.solvers.principal import in_units_of_data, principal_frame
 
@@ -93,11 +94,7 @@ class FSPCA(ScoringSelector):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_components": NUMBER_OF_COMPONENTS,
         "solver": [StrOptions({"IPU", "Go"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }

@@ -11,8 +11,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices
 from bsufs.graphs import affinity, in_safe_units, nearest_samples, spectral_responses
+from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
-from bsufs.selectors._parameters import components_above_noise
+from bsufs.solvers.components import components_above_noise
 from bsufs.solvers.lars import Design, lars
 
 # "auto" takes no more functions than this: each one costs a regression path.
@@ -166,7 +167,7 @@ class MCFS(ScoringSelector):
     def _n_responses(self, X: Any) -> int:
         if not isinstance(self.n_components, str):
             return self.n_components
-        return min(components_above_noise(X), _MOST_AUTO_COMPONENTS)
+        return min(components_above_noise(make_scatter(X)), _MOST_AUTO_COMPONENTS)
 
 
 def _mean_squared_length(X: Any) -> float:

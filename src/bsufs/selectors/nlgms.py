@@ -13,7 +13,7 @@ from bsufs._typing import Array, Indices
 from bsufs.graphs import adaptive_neighbours, directed_affinity, in_safe_units, laplacian, symmetric
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
-from bsufs.selectors._parameters import components_above_noise
+from bsufs.solvers.components import components_above_noise
 from bsufs.solvers.self_representation import (
     SmoothnessOperator,
     bytes_needed,
@@ -206,7 +206,7 @@ class NLGMS(ScoringSelector):
     def _first_frame(self, X: Array, k: int) -> Array:
         scatter = make_scatter(X)
         if isinstance(self.n_components, str):
-            m = min(components_above_noise(X), max(min(k - 1, scatter.max_rank), 1))
+            m = min(components_above_noise(scatter), max(min(k - 1, scatter.max_rank), 1))
         else:
             m = self.n_components
             limit = k if self.compat == "reference" else min(k, scatter.max_rank)

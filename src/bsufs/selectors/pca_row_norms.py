@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
 from typing import Any, ClassVar
-
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices
 from bsufs.penalties import row_norms
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
 from bsufs.solvers.principal import principal_frame
 
 
@@ -74,11 +72,7 @@ class PCARowNorms(ScoringSelector):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_components": NUMBER_OF_COMPONENTS,
     }
 
     def __init__(

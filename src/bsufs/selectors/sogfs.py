@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import linalg
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices
@@ -15,7 +14,7 @@ from bsufs.penalties import row_norms
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.selectors._parameters import n_directions
 from bsufs.solvers.reweighted import FactoredForm, QuadraticForm
-from bsufs.solvers.row_space import form_of_samples, row_space
+from bsufs.solvers.row_space import factor_of_samples, form_of_samples, row_space
 from bsufs.solvers.structured_graph import GraphSettings, structured_graph
 
 # With gamma="auto" the penalty of a frame with rows of equal length is this share of the mean
@@ -167,6 +166,37 @@ class SOGFS(ScoringSelector):
         Z = _standardised(in_safe_units(X), smoothed=literal)
         basis = None if literal else row_space(Z)
         rank = d if basis is None else basis.shape[1]
+        self._choose_sizes(Z, rank)
+        if rank == 0:
+            return self._score_of_nothing(Z)
+
+        def make_form(L: Any) -> QuadraticForm:
+            if literal and d > n:
+                return FactoredForm(factor_of_samples(Z, L))
+            return form_of_samples(Z, L, basis)
+
+        settings = GraphSettings(
+            n_components=self.n_components_,
+            n_clusters=self.n_clusters_,
+            n_neighbors=self.n_neighbors,
+            gamma=self.gamma_,
+            max_iter=self.max_iter,
+            max_reweightings=self.max_reweightings,
+            tol=self.tol,
+            literal=literal,
+        )
+        result = structured_graph(Z, make_form, settings)
+        self.components_ = result.W.T
+        self.affinity_ = result.affinity
+        self.rank_weight_ = result.rank_weight
+        self.objective_history_ = result.objective_history
+        self.n_iter_ = result.n_iter
+        self.stopping_reason_ = result.stopping_reason
+        return row_norms(result.W) ** 2
+
+    def _choose_sizes(self, Z: Array, rank: int) -> None:
+        """Set the numbers of components and of clusters, and the weight that goes with them."""
+        n, d = Z.shape
         m = n_directions(self.n_components, Z, rank)
         c = min(m + 1, n) if isinstance(self.n_clusters, str) else self.n_clusters
         if c > n:
@@ -179,38 +209,15 @@ class SOGFS(ScoringSelector):
             self.gamma_ = _AUTO_SHARE * float(np.sqrt(m * d)) / max(rank, 1)
         else:
             self.gamma_ = float(self.gamma)
-        if rank == 0:
-            # Nothing varies, so no feature is better than another, and no graph than the first.
-            indices, weights, self.rank_weight_ = adaptive_neighbours(Z, self.n_neighbors)
-            self.affinity_ = symmetric(directed_affinity(indices, weights))
-            self.components_ = np.zeros((m, d))
-            self.objective_history_: Array = np.zeros(0)
-            self.n_iter_, self.stopping_reason_ = 0, "converged"
-            return np.zeros(d)
-        settings = GraphSettings(
-            n_components=m,
-            n_clusters=c,
-            n_neighbors=self.n_neighbors,
-            gamma=self.gamma_,
-            max_iter=self.max_iter,
-            max_reweightings=self.max_reweightings,
-            tol=self.tol,
-            literal=literal,
-        )
 
-        def make_form(L: Any) -> QuadraticForm:
-            if literal and d > n:
-                return _factored_form(Z, L)
-            return form_of_samples(Z, L, basis)
-
-        result = structured_graph(Z, make_form, settings)
-        self.components_ = result.W.T
-        self.affinity_ = result.affinity
-        self.rank_weight_ = result.rank_weight
-        self.objective_history_ = result.objective_history
-        self.n_iter_ = result.n_iter
-        self.stopping_reason_ = result.stopping_reason
-        return row_norms(result.W) ** 2
+    def _score_of_nothing(self, Z: Array) -> Array:
+        """Score where nothing varies: no feature beats another, no graph the first."""
+        indices, weights, self.rank_weight_ = adaptive_neighbours(Z, self.n_neighbors)
+        self.affinity_ = symmetric(directed_affinity(indices, weights))
+        self.components_ = np.zeros((self.n_components_, Z.shape[1]))
+        self.objective_history_ = np.zeros(0)
+        self.n_iter_, self.stopping_reason_ = 0, "converged"
+        return np.zeros(Z.shape[1])
 
 
 def _standardised(X: Array, smoothed: bool) -> Array:
@@ -225,9 +232,3 @@ def _standardised(X: Array, smoothed: bool) -> Array:
         scale = np.where(constant | (squares <= 0), 1.0, np.sqrt(squares))
     Z /= scale
     return Z
-
-
-def _factored_form(Z: Array, L: Any) -> FactoredForm:
-    """Return Z'LZ through a factor of L, for more features than samples."""
-    values, vectors = linalg.eigh(L.toarray(), check_finite=False)
-    return FactoredForm((np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T) @ Z)

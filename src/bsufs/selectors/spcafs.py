@@ -5,15 +5,15 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices
 from bsufs.penalties import row_norms
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
 from bsufs.solvers.principal import in_units_of, in_units_of_data, principal_frame
-from bsufs.solvers.reweighted import negative_scatter, reweighted_eigenvectors
+from bsufs.solvers.reweighted import negative_scatter, plain_value, reweighted_eigenvectors
 
 # With gamma="auto" the penalty of the principal components is this share of the variance that they
 # explain: enough to move them, not enough to drown the data.
@@ -110,11 +110,7 @@ class SPCAFS(ScoringSelector):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": [
-            Interval(Integral, 1, None, closed="left"),
-            Interval(Real, 0, 1, closed="right"),
-            StrOptions({"auto"}),
-        ],
+        "n_components": NUMBER_OF_COMPONENTS,
         "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "p": [Interval(Real, 0, 1, closed="right")],
         "compat": [StrOptions({"publication", "reference"})],
@@ -153,10 +149,6 @@ class SPCAFS(ScoringSelector):
             gamma = in_units_of(scatter, float(self.gamma))
             self.gamma_ = float(self.gamma)
         as_reference = self.compat == "reference"
-
-        def reference_value(trace: float, squares: Array) -> float:
-            return trace + gamma * float(np.sqrt(squares).sum())
-
         result = reweighted_eigenvectors(
             negative_scatter(scatter),
             m,
@@ -164,7 +156,7 @@ class SPCAFS(ScoringSelector):
             p=self.p,
             max_iter=self.max_iter,
             tol=self.tol if as_reference else self.tol * scatter.trace(),
-            value=reference_value if as_reference else None,
+            value=plain_value(gamma) if as_reference else None,
         )
         self.components_ = result.W.T
         self.n_components_ = m

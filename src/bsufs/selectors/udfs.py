@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import linalg
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices
@@ -20,7 +19,7 @@ from bsufs.solvers.reweighted import (
     reweighted_eigenvectors,
     row_weights,
 )
-from bsufs.solvers.row_space import form_of_samples, row_space
+from bsufs.solvers.row_space import factor_of_samples, form_of_samples, row_space
 
 # With gamma="auto" the penalty of a frame with rows of equal length is this share of the mean
 # value of the quadratic form.
@@ -219,9 +218,7 @@ class UDFS(ScoringSelector):
         if d <= n:
             dense = form_of_samples(X, L, None)
             return dense, float(dense.K.trace()), d
-        # A factor of L of the size of the samples, which are fewer than the features here.
-        values, vectors = linalg.eigh(L.toarray(), check_finite=False)
-        A = (np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T) @ X
+        A = factor_of_samples(X, L)
         return FactoredForm(A), float(np.vdot(A, A)), d
 
     def _laplacian(self, X: Array, indices: Indices, ridge: float, **options: bool) -> Any:

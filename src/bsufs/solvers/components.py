@@ -58,6 +58,22 @@ def noise_edge(diagonal: Array, total_weight: float) -> float:
     return float(solution.fun) * float(largest)
 
 
+def components_above_noise(scatter: Scatter) -> int:
+    """Return the number of principal components above the noise edge.
+
+    Parameters
+    ----------
+    scatter : Scatter
+        The operator S.
+
+    Returns
+    -------
+    int
+        See `start_frame`; one for data without variation.
+    """
+    return start_frame(scatter, "auto")[0].size if scatter.diagonal().any() else 1
+
+
 def start_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Array, Array]:
     """Return the leading eigenpairs of S, as many as asked for.
 

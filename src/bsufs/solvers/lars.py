@@ -272,10 +272,7 @@ def lars(
             reason = "exhausted"
             recorded = b.copy()
             break
-        signs = np.sign(correlations[A])
-        solution = active.solve(signs)
-        speed = float((signs @ solution) ** -0.5)
-        direction = speed * solution
+        direction, speed = _equiangular(active, np.sign(correlations[A]))
         full = np.zeros(d)
         full[A] = direction
         slopes = design.gram_product(full) + ridge * full
@@ -298,6 +295,13 @@ def lars(
             reason = "enough_active"
             break
     return LarsResult(recorded, n_iter, reason)
+
+
+def _equiangular(active: _ActiveSet, signs: Array) -> tuple[Array, float]:
+    """Return the direction in which the active correlations fall alike, and how fast they do."""
+    solution = active.solve(signs)
+    speed = float((signs @ solution) ** -0.5)
+    return speed * solution, speed
 
 
 def _next_entry(

@@ -201,65 +201,118 @@ def sparsity_path(
         The path, the iterates of one of its steps and the survival of each row.
     """
     d, m = W.shape
-    forced = np.zeros(d, dtype=bool) if forced is None else forced
-    competing = ~forced if barred is None else ~forced & ~barred
-    n_forced, n_alive = int(np.count_nonzero(forced)), int(np.count_nonzero(competing))
+    contest = _Contest(d, m, forced, barred)
     no_penalty = Coupling(RowPenalty(0.0, p), beta_row, tau)
-    total = scatter.trace()
-
     now = row_blocks(scatter, W, PolarStep() if w_step is None else w_step)
-    report = now.start(_PathRules(no_penalty, element), by_row=(forced,))
+    report = now.start(_PathRules(no_penalty, element), by_row=(contest.forced,))
+    history = _History(report, scatter.trace())
     kept = now.snapshot()
     survival = Survival(d)
-    lambdas: list[float] = []
-    living: list[int] = []
-    objectives = [float(report.totals[0])]
-    carried = [float(report.totals[1]) / total]
     reason = "path_complete"
 
-    while n_alive > 1 and n_alive + n_forced > m:
-        if len(lambdas) == max_iter:
+    while not contest.is_over:
+        if history.n_iter == max_iter:
             reason = "max_iter"
             break
-        n_alive = max(n_alive - max(1, round(death_rate * n_alive)), m - n_forced)
-        n_living = n_alive + n_forced
+        contest.lower_number(death_rate)
         (norms,) = report.by_row
-        alive, largest_dying = _survivors(norms, competing[now.rows] & now.alive, n_alive)
-        alive |= forced[now.rows]
+        alive, largest_dying = contest.survivors(norms, now.rows, now.alive)
         survival.record(norms, alive, now.rows)
 
         weight = float(strength_for_threshold(largest_dying, p)) / no_penalty.step
         row = replace(no_penalty, penalty=RowPenalty(weight, p))
         report = now.advance(_PathRules(row, element), alive)
-        lambdas.append(weight)
-        living.append(n_living)
-        objectives.append(float(report.totals[0]))
-        carried.append(float(report.totals[1]) / total)
+        history.record(weight, contest.n_living, report)
         snapshot = now.snapshot()
-        if n_living >= n_keep:
+        if contest.n_living >= n_keep:
             kept = snapshot
         progress = Progress(
-            len(lambdas), max_iter, objectives[-1], n_living, snapshot.rows, snapshot
+            history.n_iter,
+            max_iter,
+            history.objectives[-1],
+            contest.n_living,
+            snapshot.rows,
+            snapshot,
         )
         if callback is not None and callback(progress):
             reason = "callback"
             break
 
     if reason == "path_complete":
-        survivors = now.rows[now.alive] if lambdas else np.flatnonzero(competing | forced)
-        survival.settle(_by_regression(scatter, survivors, forced))
+        survivors = now.rows[now.alive] if history.n_iter else contest.all_rows()
+        survival.settle(_by_regression(scatter, survivors, contest.forced))
     W, U, V = kept.iterates()
     return PathResult(
-        lambda_row=np.array(lambdas),
-        n_alive=np.array(living, dtype=np.intp),
-        component_variance_ratio=np.array(carried),
-        objective_history=np.array(objectives),
+        lambda_row=np.array(history.lambdas),
+        n_alive=np.array(history.living, dtype=np.intp),
+        component_variance_ratio=np.array(history.carried),
+        objective_history=np.array(history.objectives),
         rows=kept.rows,
         iterates=(W, W if element is None else U, V),
-        n_iter=len(lambdas),
+        n_iter=history.n_iter,
         stopping_reason=reason,
         survival=survival,
     )
+
+
+class _Contest:
+    """Which rows can die, and how many of them are to live after the step."""
+
+    def __init__(self, d: int, m: int, forced: Mask | None, barred: Mask | None) -> None:
+        self.forced = np.zeros(d, dtype=bool) if forced is None else forced
+        self._competing = ~self.forced if barred is None else ~self.forced & ~barred
+        self._n_components = m
+        self._n_forced = int(np.count_nonzero(self.forced))
+        self._n_competing = int(np.count_nonzero(self._competing))
+
+    @property
+    def n_living(self) -> int:
+        return self._n_competing + self._n_forced
+
+    @property
+    def is_over(self) -> bool:
+        return self._n_competing <= 1 or self.n_living <= self._n_components
+
+    def lower_number(self, death_rate: float) -> None:
+        """Let a share of the rows die, but leave enough for a frame."""
+        dying = max(1, round(death_rate * self._n_competing))
+        self._n_competing = max(self._n_competing - dying, self._n_components - self._n_forced)
+
+    def survivors(self, norms: Array, rows: Indices, alive: Mask) -> tuple[Mask, float]:
+        """Return which rows live on, and the largest norm among those that die."""
+        competing = self._competing[rows] & alive
+        strongest, largest_dying = _largest(norms, competing, self._n_competing)
+        return strongest | self.forced[rows], largest_dying
+
+    def all_rows(self) -> Indices:
+        """Return the rows that are there before the first step."""
+        return np.flatnonzero(self._competing | self.forced)
+
+
+class _History:
+    """What is noted of every step; objective and variance also of the start."""
+
+    def __init__(self, start: Report, total_variance: float) -> None:
+        self._total_variance = total_variance
+        self.lambdas: list[float] = []
+        self.living: list[int] = []
+        self.objectives: list[float] = []
+        self.carried: list[float] = []
+        self._take(start)
+
+    @property
+    def n_iter(self) -> int:
+        return len(self.lambdas)
+
+    def record(self, weight: float, n_living: int, report: Report) -> None:
+        self.lambdas.append(weight)
+        self.living.append(n_living)
+        self._take(report)
+
+    def _take(self, report: Report) -> None:
+        objective, variance = report.totals
+        self.objectives.append(float(objective))
+        self.carried.append(float(variance) / self._total_variance)
 
 
 def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
@@ -286,10 +339,10 @@ def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
     return rows[order]
 
 
-def _survivors(norms: Array, competing: Mask, count: int) -> tuple[Mask, float]:
+def _largest(norms: Array, competing: Mask, count: int) -> tuple[Mask, float]:
     """Return the `count` competing rows of largest norm, earlier ones first in a tie.
 
-    Also returns the largest norm among those that die.
+    Also returns the largest norm among the other competing rows.
     """
     # A partition instead of a sort: with many millions of rows this is what the client waits for.
     keys = np.where(competing, -norms, np.inf)

@@ -398,6 +398,22 @@ def smoothed_value(gamma: float, p: float) -> Callable[[float, Array], float]:
     return lambda trace, squares: trace + gamma * float(((squares + EPS) ** (p / 2)).sum())
 
 
+def plain_value(gamma: float) -> Callable[[float, Array], float]:
+    """Return the objective for p = 1 without eps, by which reference implementations stop.
+
+    Parameters
+    ----------
+    gamma : float
+        Weight of the penalty.
+
+    Returns
+    -------
+    callable
+        Takes tr(W'MW) and the squared row norms of W.
+    """
+    return lambda trace, squares: trace + gamma * float(np.sqrt(squares).sum())
+
+
 def row_weights(squares: Array, p: float) -> Array:
     """Return the slope of (s + eps)^(p/2), the weights that a row penalty puts on squared norms.
 

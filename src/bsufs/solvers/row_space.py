@@ -130,6 +130,26 @@ class SampleForm(DenseForm):
         self.K = K
 
 
+def factor_of_samples(X: Array, L: Any) -> Array:
+    """Return A with A'A = X'LX and no more rows than there are samples.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The data.
+    L : sparse array of shape (n, n)
+        Positive semidefinite.
+
+    Returns
+    -------
+    array of shape (n, d)
+        A square root of L times X.
+    """
+    values, vectors = linalg.eigh(L.toarray(), check_finite=False)
+    factor: Array = (np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T) @ X
+    return factor
+
+
 def form_of_samples(X: Array, L: Any, basis: Array | None) -> RowSpaceForm | SampleForm:
     """Return the form X'LX, restricted to a subspace if one is given.
 

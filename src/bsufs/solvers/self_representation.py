@@ -296,9 +296,7 @@ def self_representation(
         W, scores = sparse_frame(A, W, n_features, restricted=not literal)
         gap = X - Z.T @ X
         pulled = 4.0 * (L @ (X @ W)) + mu * (gap @ W) + Y1 @ W
-        system = 4.0 * L.toarray()
-        system[np.diag_indices_from(system)] += 2.0 * lambda_error + mu
-        E = linalg.solve(system, pulled, assume_a="pos", check_finite=False) @ W.T
+        E = _solve_with_ridge(L, 2.0 * lambda_error + mu, pulled) @ W.T
         P = (X - E) @ W
         if not literal:
             S, alpha = _graph(P, n_neighbors)
@@ -316,6 +314,14 @@ def self_representation(
             reason = "converged"
             break
     return SelfRepresentationResult(W, scores, S, np.array(history), len(history), reason)
+
+
+def _solve_with_ridge(L: Any, ridge: float, right: Array) -> Array:
+    """Return (4 L + ridge)^(-1) right, where the errors have their minimum."""
+    system = 4.0 * L.toarray()
+    system[np.diag_indices_from(system)] += ridge
+    solution: Array = linalg.solve(system, right, assume_a="pos", check_finite=False)
+    return solution
 
 
 def _graph(P: Array, n_neighbors: int) -> tuple[Any, float]:

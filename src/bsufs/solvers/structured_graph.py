@@ -27,7 +27,12 @@ from bsufs.graphs import (
     row_batches,
     symmetric,
 )
-from bsufs.solvers.reweighted import QuadraticForm, ReweightedResult, reweighted_eigenvectors
+from bsufs.solvers.reweighted import (
+    QuadraticForm,
+    ReweightedResult,
+    plain_value,
+    reweighted_eigenvectors,
+)
 
 # The neighbours are those of the data at first, and those of the projected data from this
 # iteration on.
@@ -82,8 +87,6 @@ class StructuredGraphResult:
         The frame.
     affinity : sparse array of shape (n, n)
         The graph.
-    n_connected : int
-        Number of its pieces.
     rank_weight : float
         Last weight of the term that asks for pieces.
     objective_history : array
@@ -96,7 +99,6 @@ class StructuredGraphResult:
 
     W: Array
     affinity: Any
-    n_connected: int
     rank_weight: float
     objective_history: Array
     n_iter: int
@@ -129,7 +131,6 @@ def structured_graph(
     F = lowest_laplacian_eigenvectors(A, c)[1]
     step = _w_step(make_form(laplacian(A)), settings)
     history = [step.objective_history[-1]]
-    n_connected = 0
     reason = "max_iter"
     n_iter = 0
     while n_iter < settings.max_iter:
@@ -142,7 +143,7 @@ def structured_graph(
         A = symmetric(directed_affinity(indices, onto_simplex(costs / (-2.0 * r))))
         step = _w_step(make_form(laplacian(A)), settings)
         history.append(step.objective_history[-1])
-        values, vectors, n_connected = lowest_laplacian_eigenvectors(A, min(c + 1, Z.shape[0]))
+        values, vectors = lowest_laplacian_eigenvectors(A, min(c + 1, Z.shape[0]))
         if values[:c].sum() > _NOT_ZERO:
             rank_weight *= 2.0
             F = vectors[:, :c]
@@ -156,7 +157,6 @@ def structured_graph(
     return StructuredGraphResult(
         W=step.W,
         affinity=A,
-        n_connected=n_connected,
         rank_weight=rank_weight,
         objective_history=np.array(history),
         n_iter=n_iter,
@@ -165,16 +165,13 @@ def structured_graph(
 
 
 def _w_step(form: QuadraticForm, settings: GraphSettings) -> ReweightedResult:
-    def plain_value(trace: float, squares: Array) -> float:
-        return trace + settings.gamma * float(np.sqrt(squares).sum())
-
     return reweighted_eigenvectors(
         form,
         settings.n_components,
         gamma=settings.gamma,
         max_iter=settings.max_reweightings,
         tol=settings.tol,
-        value=plain_value if settings.literal else None,
+        value=plain_value(settings.gamma) if settings.literal else None,
     )
 
 

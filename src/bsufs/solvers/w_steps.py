@@ -121,19 +121,22 @@ class PolarStep:
         """
         if self.n_steps is not None:
             for _ in range(self.n_steps):
-                W = polar_factor(2.0 * SW + L)
-                SW = scatter @ W
+                W, SW = _polar_step(scatter, SW, L)
             return W, SW
         standstill = 4.0 * np.finfo(np.float64).eps * np.sqrt(W.size)
         for _ in range(self.max_steps):
             if np.linalg.norm(w_gradient(W, SW, L)) < self.tol:
                 break
             previous = W
-            W = polar_factor(2.0 * SW + L)
-            SW = scatter @ W
+            W, SW = _polar_step(scatter, SW, L)
             if np.linalg.norm(W - previous) <= standstill:
                 break
         return W, SW
+
+
+def _polar_step(scatter: Operator, SW: Array, L: Array) -> tuple[Array, Array]:
+    W = polar_factor(2.0 * SW + L)
+    return W, scatter @ W
 
 
 @dataclass(frozen=True)

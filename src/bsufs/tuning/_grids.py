@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from bsufs._typing import Array
+from bsufs.scatter import make_scatter
 from bsufs.selectors._base import BaseSelector
-from bsufs.selectors._parameters import components_above_noise
+from bsufs.solvers.components import components_above_noise
 
 Grid = dict[str, list[Any]]
 
@@ -110,7 +111,7 @@ def default_grid(estimator: BaseSelector, X: Array) -> Grid:
     parameters = estimator.get_params()
     never_keep = parameters.get("never_keep")
     n_barred = 0 if never_keep is None else np.atleast_1d(never_keep).size
-    extent = _Extent(X.shape[0], X.shape[1] - n_barred, components_above_noise(X))
+    extent = _Extent(X.shape[0], X.shape[1] - n_barred, components_above_noise(make_scatter(X)))
     grid = make(extent)
     own = dict(parameters)
     if own.get("n_components") == "auto":

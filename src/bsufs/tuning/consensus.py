@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.label_free import wilson_interval
 from bsufs.scatter import make_scatter
-from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored
+from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored, in_order_of_rank
 from bsufs.selectors._columns import canonical_order, column_variances
 from bsufs.selectors.bsufs import BSUFS
 from bsufs.solvers.components import start_frame
@@ -53,21 +53,26 @@ class ConsensusSelector(BaseSelector):
     Parameters
     ----------
     estimator : selector, optional
-        The method to run, one of `bsufs.selectors`; `BSUFS()` by default. Its `must_keep` and
-        `never_keep` hold for the consensus too.
-    n_features_to_select : int, float or "auto", default="auto"
-        How many features to keep; "auto" applies the rule of the estimator to the consensus
-        ranking.
+        The method to run, one of `bsufs.selectors`; `BSUFS()` by default. Its settings hold where
+        the parameters below say nothing else; `must_keep` and `never_keep` hold for the consensus
+        too.
+    n_features_to_select : int, float, "auto" or None, default=None
+        How many features to keep; as the estimator says by default. "auto" applies the rule of the
+        estimator to the consensus ranking.
     param_grid : dict or list of dicts, optional
-        Settings to run: names of parameters of the estimator with lists of values. By default, for
-        `BSUFS`, the exponents 0, 1/2 and 1 with a tie of 3, 10 and 30; a single run of the
-        estimator as it is for other methods.
+        Settings to run: names of parameters of the estimator with lists of values, which replace
+        those that it has. By default, for `BSUFS`, the exponents 0, 1/2 and 1 for `p` with 3, 10
+        and 30 for `beta_row`; for other methods the estimator as it is, a single setting. ``{}``
+        is that for `BSUFS` too.
     n_rotations : int, default=1
-        Randomly rotated starts for each setting, besides the principal components themselves. Only
-        `BSUFS` has a start to rotate.
+        Randomly rotated starts for each setting, besides the principal components themselves (or
+        the matrix that is the estimator's `init`). Only `BSUFS` has a start to rotate; that its
+        `init` is "rotated-pca" changes nothing.
     n_pairs : int, default=0
         Random splits of the rows into two halves, each of which is a draw of its own. With 0 all
-        runs see all rows.
+        runs see all rows. Other methods than `BSUFS` need it, or a `param_grid`: without either
+        there is a single run and nothing to agree on, the ranking is that of the estimator, and
+        every frequency is 0 or 1.
     aggregate : {"score", "rank"}, default="score"
         What is averaged over the runs: scores, brought to the range from 0 to 1 in each run (for
         `BSUFS` the share of the path that a feature survives), or ranks.
@@ -149,7 +154,7 @@ class ConsensusSelector(BaseSelector):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [BaseSelector, None],
-        "n_features_to_select": NUMBER_OF_FEATURES,
+        "n_features_to_select": [*NUMBER_OF_FEATURES, None],
         "param_grid": [dict, list, None],
         "n_rotations": [Interval(Integral, 0, None, closed="left")],
         "n_pairs": [Interval(Integral, 0, None, closed="left")],
@@ -165,7 +170,7 @@ class ConsensusSelector(BaseSelector):
         self,
         estimator: BaseSelector | None = None,
         *,
-        n_features_to_select: int | float | str = "auto",
+        n_features_to_select: int | float | str | None = None,
         param_grid: Any = None,
         n_rotations: int = 1,
         n_pairs: int = 0,
@@ -204,19 +209,23 @@ class ConsensusSelector(BaseSelector):
     def _accepts_sparse(self) -> bool:  # type: ignore[override] # as the estimator inside does
         return bool((BSUFS if self.estimator is None else self.estimator)._accepts_sparse)
 
+    def _wanted(self) -> int | float | str:
+        if self.n_features_to_select is not None:
+            return super()._wanted()
+        return (BSUFS() if self.estimator is None else self.estimator)._wanted()
+
     def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
         seed = as_seed(self.random_state)
         d = X.shape[1]
         inside = selector_inside(self.estimator, seed)
-        inside.set_params(n_features_to_select=self.n_features_to_select)
+        inside.set_params(n_features_to_select=self._wanted())
         inside = with_column_numbers(inside, self._feature_names(), d, np.arange(d))
         variances = column_variances(X)
         self._plan_error_control(X.shape[0], variances)
         runs = list(self._runs(inside))
         trials = self._trials(inside, X, runs, seed)
         order = canonical_order(X)
-        position = np.empty(d, dtype=np.intp)
-        position[order] = np.arange(d)
+        position = np.argsort(order)
         self.trial_rankings_ = self._rankings(trials, variances, position)
 
         def auto_n_features(best_first: Indices) -> int:
@@ -290,9 +299,7 @@ class ConsensusSelector(BaseSelector):
         forced, barred = self._forced_and_barred()
         rankings = np.empty(trials.shape, dtype=np.int32)
         for ranking, scores in zip(rankings, trials, strict=True):
-            best_first = np.lexsort(
-                (position, -variances, -scores, variances <= 0, barred, ~forced)
-            )
+            best_first = in_order_of_rank(scores, variances, forced, barred, (position, -variances))
             ranking[best_first] = np.arange(1, scores.size + 1)
         return rankings
 

@@ -122,7 +122,9 @@ class _Clustering(Recipe):
         judging = protocol.judging(dataset, stage)
         return self.judging.ask(dataset, judging, sets, self.spec.timeout)
 
-    def repetitions(self, dataset: str, selections: list[Selection], protocol: Protocol) -> Frames:
+    def repetitions(
+        self, dataset: str, selections: list[Selection], protocol: Protocol
+    ) -> pd.DataFrame:
         """Return the scores of every repetition with fresh seeds."""
         known = self.judging.scores(dataset, protocol.judging(dataset, "confirm"))
         frames = []
@@ -142,7 +144,7 @@ class _Clustering(Recipe):
                         }
                     )
                 )
-        return {"scores": stacked(frames)}
+        return stacked(frames)
 
     def described(self) -> Iterator[tuple[Task, dict[str, Any]]]:
         """Yield the tasks of each method and dataset.
@@ -208,14 +210,12 @@ class Fixed(_Clustering):
         Returns
         -------
         dict of pandas.DataFrame
-            The tables `scores`, and for tuned settings `search` and `winners`.
+            The table `scores`.
         """
         return {
             "scores": stacked(
                 [
-                    self.repetitions(dataset, self.selections(method, dataset), self.spec.protocol)[
-                        "scores"
-                    ]
+                    self.repetitions(dataset, self.selections(method, dataset), self.spec.protocol)
                     for dataset in self.datasets()
                     for method in self.spec.methods
                 ]
@@ -260,7 +260,7 @@ class Tuned(_Clustering):
         Returns
         -------
         dict of pandas.DataFrame
-            The tables `scores`, and for tuned settings `search` and `winners`.
+            The tables `scores`, `search` and `winners`.
         """
         scores, search = [], []
         for dataset in self.datasets():
@@ -268,10 +268,10 @@ class Tuned(_Clustering):
             for winner in self._winners(dataset):
                 chosen = [s for s in selections[winner.method.label] if winner.same(s)]
                 best = [s for s in chosen if winner.best(s)]
-                scores.append(self.repetitions(dataset, chosen, self.spec.protocol)["scores"])
+                scores.append(self.repetitions(dataset, chosen, self.spec.protocol))
                 for init in self.spec.initialisations:
                     protocol = self.spec.protocol.with_init(init)
-                    scores.append(self.repetitions(dataset, best, protocol)["scores"])
+                    scores.append(self.repetitions(dataset, best, protocol))
             search += [self._searched(dataset, many) for many in selections.values()]
         return {
             "scores": stacked(scores),

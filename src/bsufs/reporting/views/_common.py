@@ -30,7 +30,7 @@ def in_order(known: Sequence[str], found: Iterable[str]) -> list[str]:
     return [*known, *sorted(set(found) - set(known))]
 
 
-def value(table: pd.DataFrame, key: tuple[str, ...], column: str) -> float:
+def value(table: pd.DataFrame, key: tuple[str | float, ...], column: str) -> float:
     """Return a number of a summary, NaN where it is absent."""
     if key not in table.index:
         return math.nan

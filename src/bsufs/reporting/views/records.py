@@ -11,7 +11,7 @@ from bsufs.reporting.catalogue import Item
 from bsufs.reporting.paper import METHODS
 from bsufs.reporting.results import Results
 from bsufs.reporting.sections import NamedTable, Section, Verdict, cells_frame, make_cell
-from bsufs.reporting.views._common import RANDOM, in_order
+from bsufs.reporting.views._common import RANDOM, in_order, value
 from bsufs.reporting.views._registry import Printed, view
 
 _STATUSES = ("done", "failed", "timeout", "interrupted", "skipped")
@@ -107,22 +107,18 @@ def recovery_table(item: Item, results: Results, printed: Printed) -> Section:
     """Show how often each method finds the two true features, by dataset and noise."""
     rates = recovery_rates(results, item.run)
     methods = in_order(METHODS[1:], rates.index.get_level_values("method"))
-    cells = []
-    for dataset in item.options["datasets"]:
-        for scale in item.options["noise_scales"]:
-            for method in methods:
-                key = (dataset, scale, method)
-                is_there = key in rates.index
-                cells.append(
-                    make_cell(
-                        f"{dataset}, noise {scale:g}",
-                        method,
-                        "both true features found, % of draws",
-                        here=rates.loc[key, "rate"] if is_there else math.nan,
-                        here_sd=math.nan,
-                        reason=results.why_missing(item.run, dataset, method),
-                    )
-                )
+    cells = [
+        make_cell(
+            f"{dataset}, noise {scale:g}",
+            method,
+            "both true features found, % of draws",
+            here=value(rates, (dataset, scale, method), "rate"),
+            reason=results.why_missing(item.run, dataset, method),
+        )
+        for dataset in item.options["datasets"]
+        for scale in item.options["noise_scales"]
+        for method in methods
+    ]
     notes = [
         f"Two of nine features picked at random are the true ones in {100 / 36:.1f} % of draws."
     ]

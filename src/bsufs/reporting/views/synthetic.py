@@ -14,7 +14,7 @@ from bsufs.reporting.paper import METHODS
 from bsufs.reporting.results import Results
 from bsufs.reporting.sections import NamedFigure, Section, cells_frame, make_cell
 from bsufs.reporting.style import CLASSES, panels
-from bsufs.reporting.views._common import in_order, missing_note
+from bsufs.reporting.views._common import in_order, missing_note, value
 from bsufs.reporting.views._registry import Printed, view
 from bsufs.reporting.views.records import recovery_rates
 
@@ -31,15 +31,14 @@ def synthetic_figure(item: Item, results: Results, printed: Printed) -> Section:
     for scale in item.options["noise_scales"]:
         for method in METHODS[1:]:
             key = (dataset, scale, method)
-            is_there = key in rates.index
             cells.append(
                 make_cell(
                     f"noise {scale:g}",
                     method,
                     "both true features found, %",
                     paper=100 * float(paper[dataset, method]),
-                    here=rates.loc[key, "rate"] if is_there else math.nan,
-                    here_sd=rates.loc[key, "spread"] if is_there else math.nan,
+                    here=value(rates, key, "rate"),
+                    here_sd=value(rates, key, "spread"),
                     reason=results.why_missing(item.run, dataset, method),
                 )
             )
@@ -59,8 +58,7 @@ def synthetic_figure(item: Item, results: Results, printed: Printed) -> Section:
         always = [
             method
             for method in METHODS[1:]
-            if (dataset, scale, method) in rates.index
-            and rates.loc[(dataset, scale, method), "rate"] == 100
+            if value(rates, (dataset, scale, method), "rate") == 100
         ]
         if (dataset, scale) in rates.index.droplevel("method"):
             names = ", ".join(always) or "no method"

@@ -96,7 +96,7 @@ def _average(metric: str, paper: pd.DataFrame, here: pd.DataFrame, method: str) 
     run_on = [name for name in DATASETS if (name, method) in here.index]
     ours = here.loc[[(name, method) for name in run_on]]
     if len(run_on) == len(DATASETS):
-        theirs = [(_printed(paper, ("Average", method), column)) for column in ("mean", "sd")]
+        theirs = [_printed(paper, ("Average", method), column) for column in ("mean", "sd")]
     else:
         keys = [(name, method) for name in run_on if (name, method) in paper.index]
         theirs = [float(paper.loc[keys, column].mean()) for column in ("mean", "sd")]
@@ -297,8 +297,7 @@ def _initialisation_notes(cells: list[dict[str, Any]], metric: str, kmeans_init:
     mean = sum(cell["here"] - cell["paper"] for cell in judged) / len(judged)
     return [
         f"All features, {kmeans_init}: {metric.upper()} within one standard deviation of the "
-        "paper's "
-        f"on {len(within)} of {len(judged)} datasets, {mean:+.1f} points on average."
+        f"paper's on {len(within)} of {len(judged)} datasets, {mean:+.1f} points on average."
     ]
 
 
