@@ -19,7 +19,7 @@ from bsufs.selection_report import _figures as figures_module
 from bsufs.selection_report import _findings as findings_module
 from bsufs.selection_report import make_report
 from bsufs.selectors import LaplacianScore, MaxVariance
-from bsufs.tuning import LabelFreeSearch
+from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
 # The curve of more features than regression is worth.
 _KNOWN_IN_PART = pd.DataFrame(
@@ -242,6 +242,12 @@ def test_a_number_left_to_the_method_is_told():
     text = make_report(selector, X, n_subsamples=0)
     assert f"<dd>auto, which gave {k} of 30</dd>" in text
     assert "<dd>the defaults</dd>" in text
+
+
+def test_a_consensus_takes_the_number_of_its_estimator():
+    X = factors()
+    consensus = ConsensusSelector(BSUFS(4), n_pairs=2).fit(X)
+    assert "<dd>4 of 30</dd>" in make_report(consensus, X, n_subsamples=0)
 
 
 def test_of_a_search_the_best_selector_is_shown():
