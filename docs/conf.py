@@ -42,6 +42,7 @@ myst_links_external_new_tab = False
 
 # On a code host a link to an example shows the script; here it leads to the page of the gallery.
 _EXAMPLE_LINK = re.compile(r"\]\((?:\.\./)+examples/(plot_\w+)\.py\)")
+_EXAMPLES_LINK = re.compile(r"\]\((?:\.\./)+examples/\)")
 # A number at the margin pushes a formula that is wider than the page out of it; behind it, it does
 # not.
 _MARGIN_NUMBER = re.compile(r"\\tag\{(\w+)\}")
@@ -49,6 +50,7 @@ _MARGIN_NUMBER = re.compile(r"\\tag\{(\w+)\}")
 
 def _adapt(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = _EXAMPLE_LINK.sub(r"](/gallery/\1.rst)", source[0])
+    source[0] = _EXAMPLES_LINK.sub("](/gallery/index.rst)", source[0])
     source[0] = _MARGIN_NUMBER.sub(r"\\qquad(\1)", source[0])
 
 
