@@ -8,8 +8,9 @@ array, and gives the same answer; what travels between workers are small sums.
 
 # %%
 # A cluster of two workers, here as threads of this process, which are there at once. Without
-# ``processes=False`` each is a process of its own; on many machines it is the address of a
-# scheduler that goes into ``Client``. Nothing else changes.
+# ``processes=False`` each is a process of its own (a script then begins its work behind
+# ``if __name__ == "__main__":``); on many machines it is the address of a scheduler that goes into
+# ``Client``. Nothing else changes.
 from distributed import Client, LocalCluster
 
 cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)

@@ -67,7 +67,7 @@ print("the same file is written:", written[0] == written[1])
 
 # %%
 # The program with its libraries is the grey part. What the table adds to it is little when it is
-# streamed, and would stay so if the file were a hundred times as long.
+# streamed, and does not grow with the number of rows.
 import matplotlib.pyplot as plt
 
 figure, ax = plt.subplots(figsize=(7.6, 2.4), layout="constrained")
