@@ -9,8 +9,10 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx_gallery.sorting import ExplicitOrder
+from typer.testing import CliRunner
 
 import bsufs
+from bsufs.cli.app import build_app
 
 # Workers and commands that examples start are processes of their own; a picture has no window.
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -46,12 +48,22 @@ _EXAMPLES_LINK = re.compile(r"\]\((?:\.\./)+examples/\)")
 # A number at the margin pushes a formula that is wider than the page out of it; behind it, it does
 # not.
 _MARGIN_NUMBER = re.compile(r"\\tag\{(\w+)\}")
+# The command line describes itself; its page shows that, as wide as the page is.
+_HELP_OF = re.compile(r"^<!-- help of (.+) -->$", flags=re.MULTILINE)
+
+
+def _help(place: re.Match[str]) -> str:
+    command = [*place[1].split()[1:], "--help"]
+    shown = CliRunner().invoke(build_app(), command, env={"COLUMNS": "92", "NO_COLOR": "1"})
+    lines = [line.rstrip() for line in shown.output.strip("\n").splitlines()]
+    return "\n".join(["```text", *lines, "```"])
 
 
 def _adapt(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = _EXAMPLE_LINK.sub(r"](/gallery/\1.rst)", source[0])
     source[0] = _EXAMPLES_LINK.sub("](/gallery/index.rst)", source[0])
     source[0] = _MARGIN_NUMBER.sub(r"\\qquad(\1)", source[0])
+    source[0] = _HELP_OF.sub(_help, source[0])
 
 
 def setup(app: Sphinx) -> None:
