@@ -88,11 +88,12 @@ toc_object_entries_show_parents = "hide"
 # --- Formulas: the reader's browser draws them from a file that lies beside the pages -------------
 _mathjax = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
 mathjax_path = "tex-svg.js"
-# A formula wider than the page begins at its left end, so that all of it can be scrolled to.
+# As large as the text around it. A formula wider than the page begins at its left end, so that all
+# of it can be scrolled to.
 # Its menu has entries that would fetch more, so there is none.
 mathjax3_config = {
     "options": {"enableMenu": False},
-    "svg": {"displayAlign": "left", "displayIndent": "1em"},
+    "svg": {"scale": 0.93, "displayAlign": "left", "displayIndent": "1em"},
 }
 
 # --- Gallery --------------------------------------------------------------------------------------
