@@ -9,8 +9,10 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx_gallery.sorting import ExplicitOrder
+from typer.testing import CliRunner
 
 import bsufs
+from bsufs.cli.app import build_app
 
 # Workers and commands that examples start are processes of their own; a picture has no window.
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -42,14 +44,26 @@ myst_links_external_new_tab = False
 
 # On a code host a link to an example shows the script; here it leads to the page of the gallery.
 _EXAMPLE_LINK = re.compile(r"\]\((?:\.\./)+examples/(plot_\w+)\.py\)")
+_EXAMPLES_LINK = re.compile(r"\]\((?:\.\./)+examples/\)")
 # A number at the margin pushes a formula that is wider than the page out of it; behind it, it does
 # not.
 _MARGIN_NUMBER = re.compile(r"\\tag\{(\w+)\}")
+# The command line describes itself; its page shows that, as wide as the page is.
+_HELP_OF = re.compile(r"^<!-- help of (.+) -->$", flags=re.MULTILINE)
+
+
+def _help(place: re.Match[str]) -> str:
+    command = [*place[1].split()[1:], "--help"]
+    shown = CliRunner().invoke(build_app(), command, env={"COLUMNS": "92", "NO_COLOR": "1"})
+    lines = [line.rstrip() for line in shown.output.strip("\n").splitlines()]
+    return "\n".join(["```text", *lines, "```"])
 
 
 def _adapt(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = _EXAMPLE_LINK.sub(r"](/gallery/\1.rst)", source[0])
+    source[0] = _EXAMPLES_LINK.sub("](/gallery/index.rst)", source[0])
     source[0] = _MARGIN_NUMBER.sub(r"\\qquad(\1)", source[0])
+    source[0] = _HELP_OF.sub(_help, source[0])
 
 
 def setup(app: Sphinx) -> None:
@@ -74,11 +88,12 @@ toc_object_entries_show_parents = "hide"
 # --- Formulas: the reader's browser draws them from a file that lies beside the pages -------------
 _mathjax = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
 mathjax_path = "tex-svg.js"
-# A formula wider than the page begins at its left end, so that all of it can be scrolled to.
+# As large as the text around it. A formula wider than the page begins at its left end, so that all
+# of it can be scrolled to.
 # Its menu has entries that would fetch more, so there is none.
 mathjax3_config = {
     "options": {"enableMenu": False},
-    "svg": {"displayAlign": "left", "displayIndent": "1em"},
+    "svg": {"scale": 0.93, "displayAlign": "left", "displayIndent": "1em"},
 }
 
 # --- Gallery --------------------------------------------------------------------------------------

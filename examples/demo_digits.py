@@ -1,7 +1,8 @@
 """Select 16 of the 64 pixels of handwritten digits, without looking at a label.
 
-Prints the chosen pixels, compares k-means on them with k-means on all and on random pixels, and
-draws two pictures into a folder (``demo-output`` unless another is given).
+Prints the pixels that `AlignedBSUFS` chooses, compares k-means on them with k-means on those of
+`BSUFS`, on all and on random pixels, and draws two pictures into a folder (``demo-output`` unless
+another is given): the chosen pixels, and the path of `BSUFS`.
 """
 
 import sys
@@ -18,7 +19,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from bsufs import BSUFS, bsufs_path
+from bsufs import BSUFS, AlignedBSUFS, bsufs_path
 
 N_PIXELS = 16
 N_RANDOM_DRAWS = 20
@@ -35,18 +36,18 @@ def cluster_agreement(X, labels):
 
 def print_selection(selector, X):
     spread = X.var(axis=0)
-    print(f"\nThe {N_PIXELS} pixels that live longest on the path, of {X.shape[1]}:\n")
-    print("  rank  pixel (row, column)   score   share of variance")
+    print(f"\nThe {N_PIXELS} pixels of {X.shape[1]} that AlignedBSUFS selects:\n")
+    print("  rank  pixel (row, column)   share of variance   of it, between clusters")
     for rank, pixel in enumerate(selector.selected_features_, start=1):
         row, column = divmod(pixel, 8)
-        score = selector.scores_[pixel]
         share = spread[pixel] / spread.sum()
-        print(f"  {rank:4d}       ({row}, {column})           {score:.4f}       {share:6.1%}")
+        between = selector.cluster_shares_[pixel]
+        print(f"  {rank:4d}       ({row}, {column})             {share:6.1%}{between:19.2f}")
     explained = selector.explained_variance_ratio_
     print(f"\n  Regression on these {N_PIXELS} explains {explained:.1%} of the variance of all 64.")
 
 
-def print_comparison(selector, X, labels):
+def print_comparison(selector, of_the_path, X, labels):
     rng = np.random.default_rng(0)
     varying = np.flatnonzero(X.std(axis=0) > 0)
     draws = [
@@ -55,6 +56,7 @@ def print_comparison(selector, X, labels):
     ]
     rows = [
         (f"the {N_PIXELS} selected pixels", cluster_agreement(X[:, selector.support_], labels), ""),
+        (f"{N_PIXELS} pixels of BSUFS", cluster_agreement(X[:, of_the_path.support_], labels), ""),
         ("all 64 pixels", cluster_agreement(X, labels), ""),
         (
             f"{N_PIXELS} random pixels",
@@ -109,7 +111,7 @@ def draw_path(path, n_components, picture):
     )
     upper.set_ylim(0, 105)
     upper.set_ylabel("variance explained, %")
-    upper.set_title(f"The sparsity path of the digits, {n_components} components", color=INK)
+    upper.set_title(f"The path of BSUFS on the digits, {n_components} components", color=INK)
     # The first to die are constant pixels, which need no weight.
     lower.plot(
         path.n_alive, np.where(path.lambda_row > 0, path.lambda_row, np.nan), color=INK, lw=2
@@ -129,13 +131,13 @@ def draw_path(path, n_components, picture):
 
 def main(folder):
     X, labels = load_digits(return_X_y=True)
-    selector = BSUFS(N_PIXELS).fit(X)
+    selector, of_the_path = AlignedBSUFS(N_PIXELS).fit(X), BSUFS(N_PIXELS).fit(X)
     print_selection(selector, X)
-    print_comparison(selector, X, labels)
+    print_comparison(selector, of_the_path, X, labels)
     folder.mkdir(parents=True, exist_ok=True)
     pictures = [folder / "digits-pixels.png", folder / "digits-path.png"]
     draw_pixels(selector, X, labels, pictures[0])
-    draw_path(bsufs_path(X), selector.n_components_, pictures[1])
+    draw_path(bsufs_path(X), of_the_path.n_components_, pictures[1])
     print("\nPictures:")
     for picture in pictures:
         print(f"  {picture.resolve()}")

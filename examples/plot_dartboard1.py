@@ -60,6 +60,7 @@ print(MaxVariance(2).fit(rings.data).get_feature_names_out(rings.feature_names))
 # With noise as large as the rings, variance knows nothing, and the methods that live on it guess.
 # What is left is geometry: neighbours on a ring are close in the true columns.
 loud = make_dartboard1(400, noise_scale=1.0, random_state=0)
+# sphinx_gallery_thumbnail_number = 2
 figure = draw(loud)
 figure.suptitle("Noise as large as the rings")
 

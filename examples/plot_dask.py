@@ -7,14 +7,14 @@ array, and gives the same answer; what travels between workers are small sums.
 """
 
 # %%
-# A cluster of two worker processes on this machine. On many machines it is the address of a
-# scheduler that goes into ``Client``; nothing else changes.
-from distributed import Client
-from distributed.deploy.subprocess import SubprocessCluster
+# A cluster of two workers, here as threads of this process, which are there at once. Without
+# ``processes=False`` each is a process of its own (a script then begins its work behind
+# ``if __name__ == "__main__":``); on many machines it is the address of a scheduler that goes into
+# ``Client``. Nothing else changes.
+from distributed import Client, LocalCluster
 
-cluster = SubprocessCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None)
 client = Client(cluster)
-client.wait_for_workers(2)
 print(len(client.scheduler_info()["workers"]), "workers")
 
 # %%
@@ -46,8 +46,8 @@ alone = BSUFS(12, n_components=5, death_rate=0.3).fit(X.compute())
 print("the same ranking:", bool((alone.ranking_ == selector.ranking_).all()))
 
 # %%
-# Each bar is a task. Most steps of the path are a handful of short tasks on every block, and then
-# one that adds up their sums.
+# Each bar is a task; time runs to the right. Most steps of the path are a handful of short tasks on
+# every block, and then one that adds up their sums.
 import matplotlib.pyplot as plt
 
 figure, ax = plt.subplots(figsize=(8.4, 2.6), layout="constrained")
@@ -78,7 +78,8 @@ ax.legend(
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%
-# For 6 MB of data this is slower than one process, as the gaps show: the point of a cluster is
-# data that fit nowhere else. :doc:`/scale` says what travels, and what happens when a worker dies.
+# For 6 MB of data this is slower than a fit in memory, as the gaps show: the point of a cluster is
+# data that fit nowhere else. :doc:`/scale` says what travels, what was measured, and what happens
+# when a worker dies.
 client.close()
 cluster.close()

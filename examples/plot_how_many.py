@@ -50,6 +50,7 @@ for tolerance in (0.0, 0.05, 0.2):
     ).fit(X)
     chosen[tolerance] = search.best_params_["n_features_to_select"]
 
+# sphinx_gallery_thumbnail_number = 2
 curve = search.criteria_.sort_values("n_features")
 figure, ax = plt.subplots(figsize=(6.8, 4), layout="constrained")
 ax.plot(curve["n_features"], 100 * curve["reconstruction"], "o-", color="#1b2a34", lw=2, ms=5)

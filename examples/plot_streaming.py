@@ -30,45 +30,55 @@ with csv.CSVWriter(big, pa.schema([(name, pa.float64()) for name in names])) as 
 print(f"{big.stat().st_size / 1e6:.0f} MB of text")
 
 # %%
-# The same command twice, once with at most 10 MB for the table. What counts is the peak of the
-# whole process, as Linux keeps it.
+# The same command twice, first with at most 10 MB for the table, then without that limit; before
+# both, a table of four numbers, to see what the program takes by itself. What counts is the peak of
+# the whole process, as Linux keeps it. Each command needs more than the one before, so one process
+# runs all three, and the peak so far is that of the last.
 import subprocess
 import sys
 
 PROGRAM = """
-from bsufs.cli import main
+import sys
+from bsufs.cli.app import run
 
-try:
-    main()
-finally:
-    status = open("/proc/self/status").read()
-    open("peak", "w").write(status.split("VmHWM:")[1].split()[0])
+for command in sys.stdin:
+    try:
+        run(command.split())
+    except SystemExit as ended:
+        assert ended.code == 0, command
+    print(open("/proc/self/status").read().split("VmHWM:")[1].split()[0])
 """
-
-
-def peak(*words):
-    """Run the command line in a process of its own, and return its peak in MB."""
-    subprocess.run([sys.executable, "-c", PROGRAM, *words], cwd=folder.name, check=True)
-    return int((Path(folder.name) / "peak").read_text()) / 1024
-
-
-select = ["select", "big.csv", "-k", "10", "--method", "BSUFS", "--quiet"]
-peaks = {
-    "a table of four numbers": peak("select", "tiny.csv", "--quiet", "--names", "tiny.txt"),
-    "with --memory 10MB": peak(*select, "--memory", "10MB", "-o", "streamed.csv"),
-    "read at once": peak(*select, "--memory", "8GB", "-o", "at-once.csv"),
-}
+COMMANDS = """\
+select tiny.csv --quiet --names tiny.txt
+select big.csv -k 10 --method BSUFS --quiet --memory 10MB -o streamed.csv
+select big.csv -k 10 --method BSUFS --quiet --memory 8GB -o at-once.csv
+"""
+done = subprocess.run(
+    [sys.executable, "-c", PROGRAM],
+    input=COMMANDS,
+    cwd=folder.name,
+    check=True,
+    text=True,
+    stdout=subprocess.PIPE,
+)
+program, streamed, at_once = (int(peak) / 1024 for peak in done.stdout.split())
 written = [(Path(folder.name) / name).read_bytes() for name in ("streamed.csv", "at-once.csv")]
 print("the same file is written:", written[0] == written[1])
 
 # %%
-# The program with its libraries takes most of it; the table adds little when it is streamed.
+# The program with its libraries is the grey part. What the table adds to it is little when it is
+# streamed, and does not grow with the number of rows.
 import matplotlib.pyplot as plt
 
-figure, ax = plt.subplots(figsize=(7.2, 2.6), layout="constrained")
-bars = ax.barh(list(peaks), list(peaks.values()), color=["#8fa3b3", "#d55e00", "#0072b2"])
-ax.bar_label(bars, fmt="{:.0f} MB", padding=4)
-ax.set(xlabel="peak memory of the process, MB", xlim=(0, 1.15 * max(peaks.values())))
+figure, ax = plt.subplots(figsize=(7.6, 2.4), layout="constrained")
+rows = ["--memory 10MB", "read at once"]
+tables = [streamed - program, at_once - program]
+ax.barh(rows, program, color="#8fa3b3", label="the program by itself", height=0.6)
+bars = ax.barh(rows, tables, left=program, color=["#d55e00", "#0072b2"], height=0.6)
+ax.bar_label(bars, [f"+ {extra:.0f} MB" for extra in tables], padding=4)
+ax.bar_label(ax.containers[0], fmt="{:.0f} MB", label_type="center")
+ax.set(xlabel="peak memory of the process, MB", xlim=(0, 1.15 * at_once))
+ax.invert_yaxis()
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%
@@ -78,9 +88,9 @@ from bsufs import BSUFS
 from bsufs.tables import stream_table
 
 selector, seen, selections = BSUFS(10), [], []
-for batch in stream_table(big, batch_rows=1_000):
+for batch in stream_table(big, batch_rows=2_000):
     selector.partial_fit(batch.values)
-    seen.append(1_000 + (seen[-1] if seen else 0))
+    seen.append(2_000 + (seen[-1] if seen else 0))
     selections.append(set(selector.selected_features_))
 
 same = [len(selection & selections[-1]) for selection in selections]
