@@ -46,6 +46,25 @@ def test_a_description_and_a_file_are_a_dataset(folder):
     assert list_datasets()[-1] == dataset_info("mine")
 
 
+def test_little_need_be_said_of_data_of_ones_own(folder):
+    describe(folder)
+    stored = json.loads((folder / "mine.dataset.json").read_text())
+    for name in ("feature_prefix", "description", "citation"):
+        del stored["datasets"]["mine"][name]
+    (folder / "mine.dataset.json").write_text(json.dumps(stored))
+    store(folder)
+    with pytest.warns(UserWarning, match="not known"):
+        bunch = load_dataset("mine")
+    assert list(bunch.feature_names) == ["x_0", "x_1", "x_2"]
+    assert "Not described." in bunch.DESCR
+
+
+def test_a_field_that_nobody_knows_is_named(folder):
+    describe(folder, colour=1)
+    with pytest.raises(ValueError, match="'mine' has colour, but its fields are name, file, data_"):
+        list_datasets()
+
+
 def test_a_description_that_changes_is_read_again(folder):
     describe(folder)
     assert dataset_info("mine").n_classes == 2
@@ -98,9 +117,10 @@ def test_pickled_objects_are_never_loaded(folder):
     [
         ("{", "does not describe datasets"),
         ("[]", "does not describe datasets"),
-        ('{"datasets": {}}', "'file'"),
-        ('{"file": {"name": "a"}, "datasets": {"a": {"colour": 1}}}', "colour"),
-        ('{"file": {"name": "a", "colour": 1}, "datasets": {}}', "colour"),
+        ('{"datasets": {}}', "no object `file`"),
+        ('{"file": {"name": "a"}, "datasets": {"a": {"shape": [2, 2]}}}', "'a' lacks data_keys, t"),
+        ('{"file": {"name": "a", "colour": 1}, "datasets": {}}', "`file` has colour, but its f"),
+        ('{"file": {}, "datasets": {}}', "`file` lacks name"),
     ],
 )
 def test_a_bad_description_is_named(folder, text, message):

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 
@@ -79,11 +79,11 @@ class DatasetInfo:
         Number of samples and of features, as loaded.
     n_classes : int
         Number of classes.
-    feature_prefix : str
+    feature_prefix : str, default="x"
         How the names of the features begin.
-    description : str
+    description : str, optional
         What the samples and the features are.
-    citation : str
+    citation : str, optional
         Whom to cite.
     image_shape : tuple of int or None, default=None
         Height and width, where a sample is a picture.
@@ -109,9 +109,9 @@ class DatasetInfo:
     target_keys: tuple[str, ...]
     shape: tuple[int, int]
     n_classes: int
-    feature_prefix: str
-    description: str
-    citation: str
+    feature_prefix: str = "x"
+    description: str = "Not described."
+    citation: str = "None is known."
     image_shape: tuple[int, int] | None = None
     image_order: str | None = None
     features_in_rows: bool = False
@@ -156,21 +156,38 @@ def _described(path: Path) -> list[DatasetInfo]:
     """Return the datasets that a file describes."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
-        source = SourceFile(**stored["file"])
+        for part in ("file", "datasets"):
+            if not isinstance(stored, dict) or not isinstance(stored.get(part), dict):
+                raise ValueError(f"it has no object `{part}`")
+        source = _made(SourceFile, "`file`", stored["file"])
         return [
-            DatasetInfo(name=name, file=source, **_frozen(entry))
+            _made(DatasetInfo, repr(name), {"name": name, "file": source} | entry)
             for name, entry in stored["datasets"].items()
         ]
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        known = ", ".join(field.name for field in fields(DatasetInfo))
+    except (ValueError, TypeError) as error:
         raise ValueError(
             f"{path} does not describe datasets: {error}. It must hold an object with `file` and "
-            f"`datasets`; the fields of a dataset are {known}."
+            "`datasets`."
         ) from error
 
 
-def _frozen(entry: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+_Described = TypeVar("_Described", SourceFile, DatasetInfo)
+
+
+def _made(kind: type[_Described], what: str, entry: dict[str, Any]) -> _Described:
+    """Make a description of what a file says; name what it lacks or what nobody knows."""
+    known = {field.name: field for field in fields(kind)}
+    lacking = [name for name, field in known.items() if field.default is MISSING]
+    lacking = [name for name in lacking if name not in entry]
+    if lacking:
+        raise ValueError(f"{what} lacks {', '.join(lacking)}")
+    strange = [name for name in entry if name not in known]
+    if strange:
+        raise ValueError(f"{what} has {', '.join(strange)}, but its fields are {', '.join(known)}")
+    frozen: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()
+    }
+    return kind(**frozen)
 
 
 def list_datasets() -> list[DatasetInfo]:
