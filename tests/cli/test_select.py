@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -193,7 +194,6 @@ def test_a_report_is_written_like_the_other_outputs(invoke, table, tmp_path):
 
 def test_the_command_in_a_report_repeats_it(invoke, table, tmp_path):
     import html
-    import re
     import shlex
 
     result = invoke("select", table, "-k", 2, *OTHERS, "--must-keep", "c", "--set", "scaling=0.7",
@@ -215,3 +215,25 @@ def test_a_report_needs_a_file_of_its_own(invoke, table, tmp_path):
     result = invoke("select", table, *OTHERS, "--names", path, "--report", path)
     assert "--names and --report must name different files" in result.err
     assert not path.exists()
+
+
+def test_a_column_that_hides_the_others_is_told(invoke, table):
+    words = ("select", table, "-k", 2, *OTHERS)
+    told = invoke(*words).err
+    assert re.search(
+        r"'b' alone has 9\d\.\d% of the variance: if the columns have different units, "
+        r"--scale standard lets the others count",
+        told,
+    )
+    assert "alone has" not in invoke(*words, "--scale", "standard").err
+    # Of two columns one has always the larger half.
+    assert "alone has" not in invoke(*words[:3], 1, *OTHERS, "--ignore", "a,c,d,f").err
+
+
+def test_a_report_of_scaled_numbers_says_how_they_were_scaled(invoke, table, tmp_path):
+    path = tmp_path / "page.html"
+    words = ("select", table, "-k", 2, *OTHERS, "--report", path, "--subsamples", 0, "--force")
+    assert invoke(*words).status == 0
+    assert "StandardScaler" not in path.read_text()
+    assert invoke(*words, "--scale", "standard").status == 0
+    assert "X = StandardScaler().fit_transform(X)" in path.read_text()

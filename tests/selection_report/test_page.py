@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.preprocessing import StandardScaler
 
 from bsufs import BSUFS, AlignedBSUFS
 from bsufs.selection_report import _contents as contents_module
@@ -242,6 +243,25 @@ def test_a_number_left_to_the_method_is_told():
     text = make_report(selector, X, n_subsamples=0)
     assert f"<dd>auto, which gave {k} of 30</dd>" in text
     assert "<dd>the defaults</dd>" in text
+
+
+def test_what_made_x_is_part_of_repeating_it():
+    X = factors()
+    selector = BSUFS(3).fit(X)
+    lines = "X = np.log1p(X)\n"
+    text = make_report(selector, X, n_subsamples=0, preparation=lines)
+    assert "<pre><code>X = np.log1p(X)\n\nfrom bsufs.selectors import BSUFS" in text
+    assert "<pre><code>from bsufs.selectors" in make_report(selector, X, n_subsamples=0)
+
+
+def test_no_column_of_standardised_data_is_called_the_largest():
+    X = factors()
+    text = make_report(BSUFS(3).fit(X), X, n_subsamples=0)
+    assert "Largest variance" in text
+    X = StandardScaler().fit_transform(X)
+    text = make_report(BSUFS(3).fit(X), X, n_subsamples=0)
+    assert "Largest variance" not in text
+    assert "the same in all columns that vary" in text
 
 
 def test_a_consensus_takes_the_number_of_its_estimator():

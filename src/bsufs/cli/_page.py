@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from scipy import sparse
+
 from bsufs.cli._whole import WholeInput
 from bsufs.selection_report import Comparison, make_report
 
@@ -58,5 +60,14 @@ def make_page(
             comparison=comparison,
             about=lines,
             command=command,
+            preparation=_lines_that_scale(found.X) if found.is_scaled else None,
         )
+    )
+
+
+def _lines_that_scale(X: Any) -> str:
+    settings = "with_mean=False" if sparse.issparse(X) else ""
+    return (
+        "from sklearn.preprocessing import StandardScaler\n\n"
+        f"X = StandardScaler({settings}).fit_transform(X)\n"
     )

@@ -13,12 +13,15 @@ from bsufs.cli import _methods as methods
 from bsufs.cli import _tuning as tuning
 from bsufs.cli._base import Input
 from bsufs.cli._clustering import Classes, Clustering
-from bsufs.cli._console import Reporter
+from bsufs.cli._console import Reporter, one_line
 from bsufs.cli._input import open_input
 from bsufs.cli._request import Request, Targets
+from bsufs.scatter import Scatter
 
 # What clusters best without labels; see the documentation on choosing without labels.
 DEFAULT_METHOD = "AlignedBSUFS"
+# With more than this share of the variance a column decides by its unit what is selected.
+_MOST_OF_IT = 0.5
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Selection:
         What selecting took.
     features : list of dict
         What is known of each selected feature, best first.
+    dominant : str or None
+        A column that hides all others by its variance, in words.
     classes : tuple of arrays or None
         Classes and the rows that have one.
     clustering : dict
@@ -53,6 +58,7 @@ class Selection:
     best_first: Indices
     seconds: float
     features: list[dict[str, Any]]
+    dominant: str | None
     classes: Classes | None
     clustering: dict[str, Clustering]
     tuning: dict[str, Any] | None
@@ -172,13 +178,15 @@ def fit(request: Request, found: Input, report: Reporter) -> Selection:
         best_first = found.fit(fitted)
         seconds = time.perf_counter() - start
         selector = fitted.best_estimator_ if request.tune else fitted
+        scatter = found.scatter(selector)
         return Selection(
             found=found,
             fitted=fitted,
             selector=selector,
             best_first=best_first,
             seconds=seconds,
-            features=_features(found, selector, best_first),
+            features=_features(found, scatter, selector, best_first),
+            dominant=_dominant(found, scatter) if request.reading.scale == "none" else None,
             classes=classes,
             clustering=(
                 {} if classes is None else found.clustering(best_first, classes, request.seed)
@@ -213,9 +221,20 @@ def _search(request: Request, found: Input, selector: Any) -> Any:
     )
 
 
-def _features(found: Input, selector: Any, best_first: Indices) -> list[dict[str, Any]]:
+def _dominant(found: Input, scatter: Scatter) -> str | None:
+    """Return the column that hides all others by its variance, in words, if there is one."""
+    variances = scatter.diagonal()
+    largest, total = int(variances.argmax()), float(variances.sum())
+    if variances.size <= 2 or variances[largest] <= _MOST_OF_IT * total:
+        return None
+    name = one_line(found.table.names[largest])
+    return f"{name!r} alone has {variances[largest] / total:.1%} of the variance"
+
+
+def _features(
+    found: Input, scatter: Scatter, selector: Any, best_first: Indices
+) -> list[dict[str, Any]]:
     """Return what is known of the selected features, best first."""
-    scatter = found.scatter(selector)
     variances = scatter.diagonal()
     total = float(variances.sum())
     # Of data that do not vary nothing is left to explain.
@@ -251,6 +270,11 @@ def tell(selection: Selection, report: Reporter) -> None:
         f"from {table.n_rows} rows in {selection.seconds:.2f} s; they explain "
         f"{selection.features[-1]['explained_variance']:.1%} of the variance"
     )
+    if selection.dominant is not None:
+        report.say(
+            f"{selection.dominant}: if the columns have different units, --scale standard lets the "
+            "others count"
+        )
     for which, scores in selection.clustering.items():
         report.say(f"k-means on {which} columns: {_in_percent(scores)}")
 

@@ -30,11 +30,14 @@ class WholeInput(Input):
         The numbers, scaled where that was asked for.
     missing : MissingValues
         What was missing.
+    is_scaled : bool
+        Whether that was asked for.
     """
 
     table: Table
     X: Any
     missing: MissingValues
+    is_scaled: bool
 
     @property
     def whole(self) -> WholeInput:
@@ -92,6 +95,7 @@ def read_input(path: str, reading: Reading, report: Reporter, stdin: Any = None)
     say_what_was_missing(found, reading.missing, report)
     require_two_rows(table.n_rows, path)
     X = table.values
-    if reading.scale == "standard":
+    is_scaled = reading.scale == "standard"
+    if is_scaled:
         X = StandardScaler(with_mean=not sparse.issparse(X)).fit_transform(X)
-    return WholeInput(table, X, found)
+    return WholeInput(table, X, found, is_scaled)

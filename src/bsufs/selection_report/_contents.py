@@ -22,6 +22,8 @@ from bsufs.explanation import forced_and_barred
 from bsufs.metrics.criteria import CRITERIA
 
 # Standard deviations that differ by more are those of different units.
+# Variances that differ by this share are those of columns that were standardised.
+_ALIKE = 1e-6
 _MANY_TIMES = 100
 _VALUE_WIDTH = 200
 NAME_WIDTH = 60
@@ -214,7 +216,10 @@ def data_in_numbers(X: Any, explanation: pd.DataFrame) -> dict[str, str]:
     lines["Copies of a kept feature"] = f"{int(copies)}"
     if sparse.issparse(X):
         lines["Stored as"] = f"sparse, {X.nnz / (n * d):.2%} of the entries"
-    if share.max(initial=0.0) > 0:
+    varying = share[share > 0]
+    if varying.size > 1 and np.ptp(varying) <= _ALIKE * varying.max():
+        lines["Variance"] = "the same in all columns that vary"
+    elif varying.size:
         lines["Largest variance"] = (
             f"{shortened(largest['name'], NAME_WIDTH)}, {share.max():.2%} of the total"
         )

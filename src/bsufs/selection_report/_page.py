@@ -48,6 +48,7 @@ def make_report(
     comparison: pd.DataFrame | Comparison | None = None,
     about: Mapping[str, Any] | None = None,
     command: str | None = None,
+    preparation: str | None = None,
     max_rows: int = 1000,
 ) -> str | Path:
     """Make one HTML page on a selection that needs no other file and no network.
@@ -79,6 +80,8 @@ def make_report(
         More lines on the data, such as where they came from.
     command : str, optional
         The command that repeats it; lines of Python by default.
+    preparation : str, optional
+        Lines of Python that make X of the numbers of the table, where these are not X itself.
     max_rows : int, default=1000
         Rows of the table of features at most. Where there are more features, the table shows the
         selected and those next in rank, and says so.
@@ -125,6 +128,7 @@ def make_report(
         n_subsamples=n_subsamples,
         n_part=f"{subsample:.0%}",
         command=shortened(command or "", _LONGEST_COMMAND),
+        preparation=preparation or "",
         seed=random_state,
     )
     if path is None:
