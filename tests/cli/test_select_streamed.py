@@ -15,6 +15,7 @@ from pyarrow import feather
 from bsufs.cli._console import Reporter
 from bsufs.cli._input import open_input
 from bsufs.cli._options import Reading
+from bsufs.cli._streamed import batch_rows_for
 from bsufs.tables import TableStream
 
 # So small that every table here is read in many batches.
@@ -154,6 +155,24 @@ def test_missing_values_are_treated_as_at_once(invoke, numbers, tmp_path, name, 
         tmp_path / "names.txt",
     )  # fmt: skip
     assert scaled[0]["clustering"]["selected"] == scaled[1]["clustering"]["selected"]
+
+
+def test_rows_at_the_ends_of_batches_are_left_out_too(invoke, tmp_path):
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((400, 3)).round(4).astype(object)
+    n_batch = batch_rows_for(10_000, 3)
+    assert 2 < n_batch < 200
+    for row in (n_batch - 1, 2 * n_batch, 3 * n_batch - 1, 3 * n_batch):
+        values[row, row % 3] = ""
+    path, out = tmp_path / "t.csv", tmp_path / "o.csv"
+    pd.DataFrame(values, columns=list("abc")).to_csv(path, index=False)
+    complete = [line for line in path.read_text().splitlines() if "" not in line.split(",")]
+    words = ("--missing", "drop-rows", "--scale", "standard", "--memory", "10KB")
+    result = invoke("select", path, "-k", 3, "-o", out, *words)
+    assert f"is read in batches of {n_batch} rows" in result.err
+    assert out.read_text().splitlines() == complete
+    # Said once, however often the file is gone through.
+    assert result.err.count("4 missing and 0 infinite values: 4 rows left out") == 1
 
 
 def spoil(frame, row, column, cell):
