@@ -290,6 +290,7 @@ def test_fewer_rows_than_columns(invoke, tmp_path):
         ((*SMALL, "--method", "MaxVariance"), "--method MaxVariance needs the whole table in mem"),
         ((*SMALL, "--report", "r.html"), "--report needs the whole table in memory"),
         ((*SMALL, "-o", "x.npy"), "-o x.npy needs the whole table in memory"),
+        ((*SMALL, "-o", "x.npz"), "-o x.npz needs the whole table in memory"),
         ((*SMALL, "--array", "X"), "--array is for .npz and .mat files only"),
         (("--memory", "10KB", "--missing", "median"), "--missing median sorts a column"),
         ((*SMALL, "--missing", "median"), "'e' has none"),
@@ -362,6 +363,15 @@ def test_only_a_table_in_memory_is_whole(numbers, tmp_path):
     assert held.whole is held
     with pytest.raises(ValueError, match="the whole table is needed, but it is read in batches"):
         streamed.whole  # noqa: B018 - to ask for it is the test
+
+
+def test_scaled_numbers_have_mean_zero_and_variance_one(numbers, tmp_path):
+    path = str(write(numbers.drop(columns="same"), tmp_path / "t.csv"))
+    reading = Reading(["id,kind"], None, "error", "standard", None, False, None)
+    held = open_input(path, reading, Reporter(True), memory="1GB", needs_all=())
+    np.testing.assert_allclose(held.X.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(held.X.std(axis=0), 1.0)
+    assert held.is_scaled
 
 
 def test_standard_input_cannot_be_read_twice(invoke, numbers, monkeypatch):
