@@ -106,6 +106,18 @@ def test_the_explained_curve_is_the_share_of_every_beginning():
     assert curve[-1] == pytest.approx(1.0)
 
 
+def test_columns_beyond_the_rank_bound_are_taken_together():
+    X = some_data(4, 8)
+    X[:, 1:3] = X[:, :1]
+    for scatter in (make_scatter(X), make_scatter(sparse.csr_array(X))):
+        curve = scatter.explained_curve(np.arange(8))
+        # Three copies are as many columns as the rank allows, and tell no more than one.
+        alone = scatter.explained_share(np.array([0]))
+        assert alone < 0.9
+        np.testing.assert_allclose(curve[:3], alone, atol=1e-6)
+        np.testing.assert_allclose(curve[3:], 1.0, atol=1e-6)
+
+
 def test_explained_share_ignores_constant_columns_and_survives_copies():
     X = some_data(50, 6)
     X[:, 2] = 0.3
@@ -137,6 +149,17 @@ def test_a_mean_that_dwarfs_the_deviation_costs_no_digits(n):
         accumulator.add(row[None])
     for scatter in (make_scatter(far), accumulator.scatter()):
         np.testing.assert_allclose(scatter @ np.eye(6), far_exact, atol=1e-10 * np.abs(S).max())
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "d"), [(200, 6), (7, 12)])
+def test_the_rounding_of_a_very_large_mean_is_taken_off_again(n, d, weighted):
+    # Multiples of 2**-12 are still exact at 2**40, where a mean is known to 2**-13 only.
+    X = np.round(np.random.default_rng(0).standard_normal((n, d)) * 2**12) / 2**12
+    weight = np.arange(n) % 3 + 1.0 if weighted else None
+    S = dense_formula(X, weight)
+    far = make_scatter(X + 2.0**40, weight)
+    np.testing.assert_allclose(far @ np.eye(d), S, atol=1e-12 * np.abs(S).max())
 
 
 @pytest.mark.parametrize("magnitude", [1e-300, 1e-200, 1e200, 1e300])
@@ -207,6 +230,12 @@ def test_repeated_and_missing_eigenvalues_are_found():
         np.testing.assert_allclose(vectors.T @ vectors, np.eye(7), atol=1e-12)
         np.testing.assert_allclose(found[3:], 0.0, atol=1e-9)
         assert scatter.max_rank == 3
+
+
+def test_centring_costs_a_dimension():
+    for n, rank in ((6, 5), (7, 6), (8, 7), (9, 7)):
+        for scatter in every_kind(some_data(n, 7)):
+            assert scatter.max_rank == rank
 
 
 def test_too_many_eigenvectors_is_an_error():
@@ -395,7 +424,7 @@ def test_merged_accumulators_are_the_operator_of_all_rows(shape, cuts, weighted,
     assert scatter.total_weight == pytest.approx(n if weight is None else weight.sum())
 
 
-@pytest.mark.parametrize("powers", [(0, 180), (180, 0), (-200, -190), (0, 0)])
+@pytest.mark.parametrize("powers", [(0, 180), (180, 0), (201, 200), (-200, -190), (0, 0)])
 @pytest.mark.parametrize("shape", [(40, 6), (12, 20)])
 def test_merging_brings_both_to_the_unit_of_the_larger(powers, shape):
     n, d = shape

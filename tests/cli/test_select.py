@@ -230,6 +230,19 @@ def test_a_column_that_hides_the_others_is_told(invoke, table):
     assert "alone has" not in invoke(*words[:3], 1, *OTHERS, "--ignore", "a,c,d,f").err
 
 
+@pytest.mark.parametrize(("shares", "told"), [((60, 20, 20), True), ((45, 30, 25), False)])
+def test_a_column_hides_the_others_with_more_than_half_of_the_variance(
+    invoke, tmp_path, shares, told
+):
+    # Columns that are orthogonal to each other, of exactly these variances.
+    signs = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
+    np.save(tmp_path / "t.npy", np.tile(signs * np.sqrt(shares), (6, 1)))
+    result = invoke("select", tmp_path / "t.npy", "-k", 1)
+    assert result.status == 0
+    assert ("'x0' alone has 60.0% of the variance" in result.err) is told
+    assert ("alone has" in result.err) is told
+
+
 def test_a_report_of_scaled_numbers_says_how_they_were_scaled(invoke, table, tmp_path):
     path = tmp_path / "page.html"
     words = ("select", table, "-k", 2, *OTHERS, "--report", path, "--subsamples", 0, "--force")

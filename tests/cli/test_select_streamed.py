@@ -15,6 +15,7 @@ from pyarrow import feather
 from bsufs.cli._console import Reporter
 from bsufs.cli._input import open_input
 from bsufs.cli._options import Reading
+from bsufs.cli._streamed import batch_rows_for
 from bsufs.tables import TableStream
 
 # So small that every table here is read in many batches.
@@ -156,6 +157,24 @@ def test_missing_values_are_treated_as_at_once(invoke, numbers, tmp_path, name, 
     assert scaled[0]["clustering"]["selected"] == scaled[1]["clustering"]["selected"]
 
 
+def test_rows_at_the_ends_of_batches_are_left_out_too(invoke, tmp_path):
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((400, 3)).round(4).astype(object)
+    n_batch = batch_rows_for(10_000, 3)
+    assert 2 < n_batch < 200
+    for row in (n_batch - 1, 2 * n_batch, 3 * n_batch - 1, 3 * n_batch):
+        values[row, row % 3] = ""
+    path, out = tmp_path / "t.csv", tmp_path / "o.csv"
+    pd.DataFrame(values, columns=list("abc")).to_csv(path, index=False)
+    complete = [line for line in path.read_text().splitlines() if "" not in line.split(",")]
+    words = ("--missing", "drop-rows", "--scale", "standard", "--memory", "10KB")
+    result = invoke("select", path, "-k", 3, "-o", out, *words)
+    assert f"is read in batches of {n_batch} rows" in result.err
+    assert out.read_text().splitlines() == complete
+    # Said once, however often the file is gone through.
+    assert result.err.count("4 missing and 0 infinite values: 4 rows left out") == 1
+
+
 def spoil(frame, row, column, cell):
     frame = frame.astype({column: object})
     frame.loc[row, column] = cell
@@ -271,6 +290,7 @@ def test_fewer_rows_than_columns(invoke, tmp_path):
         ((*SMALL, "--method", "MaxVariance"), "--method MaxVariance needs the whole table in mem"),
         ((*SMALL, "--report", "r.html"), "--report needs the whole table in memory"),
         ((*SMALL, "-o", "x.npy"), "-o x.npy needs the whole table in memory"),
+        ((*SMALL, "-o", "x.npz"), "-o x.npz needs the whole table in memory"),
         ((*SMALL, "--array", "X"), "--array is for .npz and .mat files only"),
         (("--memory", "10KB", "--missing", "median"), "--missing median sorts a column"),
         ((*SMALL, "--missing", "median"), "'e' has none"),
@@ -343,6 +363,15 @@ def test_only_a_table_in_memory_is_whole(numbers, tmp_path):
     assert held.whole is held
     with pytest.raises(ValueError, match="the whole table is needed, but it is read in batches"):
         streamed.whole  # noqa: B018 - to ask for it is the test
+
+
+def test_scaled_numbers_have_mean_zero_and_variance_one(numbers, tmp_path):
+    path = str(write(numbers.drop(columns="same"), tmp_path / "t.csv"))
+    reading = Reading(["id,kind"], None, "error", "standard", None, False, None)
+    held = open_input(path, reading, Reporter(True), memory="1GB", needs_all=())
+    np.testing.assert_allclose(held.X.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(held.X.std(axis=0), 1.0)
+    assert held.is_scaled
 
 
 def test_standard_input_cannot_be_read_twice(invoke, numbers, monkeypatch):

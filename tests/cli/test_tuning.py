@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from bsufs.cli import _methods as methods
 from bsufs.tuning import LabelFreeSearch
 
 OTHERS = ("--ignore", "id", "--label", "kind", "--scale", "standard")
@@ -44,6 +45,26 @@ def test_the_search_of_the_library_decides(invoke, table, tmp_path, searched):
     assert tuning["candidates"][0]["restart_agreement"] == pytest.approx(tuning["best_score"])
     names = [entry["name"] for entry in found["selected"]]
     assert names == [list("abcdef")[column] for column in search.selected_features_]
+
+
+@pytest.mark.parametrize(
+    ("words", "limit"),
+    [(("--tune", "--jobs", 2), 1), (("--jobs", 2), 2), (("--tune",), None), ((), None)],
+)
+def test_each_thread_of_a_search_has_one_of_linear_algebra(
+    invoke, table, monkeypatch, words, limit
+):
+    limits = []
+    real = methods.at_most_threads
+
+    def noted(jobs):
+        limits.append(jobs)
+        return real(jobs)
+
+    monkeypatch.setattr(methods, "at_most_threads", noted)
+    grid = ("--method", "LaplacianScore")
+    assert invoke("select", table, *OTHERS, "-k", 2, *grid, *words).status == 0
+    assert limits == [limit]
 
 
 def test_what_was_tried_is_told_and_the_names_stay_alone(invoke, table):

@@ -1,5 +1,6 @@
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,7 +12,7 @@ import pytest
 from scipy.io import savemat
 
 from bsufs.datasets import _files as files
-from bsufs.datasets import dataset_info, find_dataset, load_dataset
+from bsufs.datasets import dataset_checksum, dataset_info, find_dataset, load_dataset
 
 SOURCE = dataset_info("LUNG").file
 RETRIEVE = pooch.retrieve
@@ -61,6 +62,15 @@ def test_empty_variables_count_as_unset(monkeypatch):
 def test_a_home_folder_is_expanded(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert files.data_folders("~/data")[0] == tmp_path / "data"
+
+
+def test_a_checksum_that_is_not_registered_is_that_of_the_file_as_it_is(tmp_path):
+    assert dataset_checksum("LUNG") == SOURCE.sha256
+    assert dataset_checksum("MSTAR") is None
+    for changed, content in enumerate((b"one", b"other")):
+        path = _put(tmp_path / "cache" / "bsufs", content, dataset_info("MSTAR").file.name)
+        os.utime(path, ns=(0, changed))
+        assert dataset_checksum("MSTAR") == hashlib.sha256(content).hexdigest()
 
 
 def test_a_changed_or_truncated_file_is_refused(tmp_path):

@@ -9,6 +9,7 @@ from bsufs.distributed._tasks import compute, persist, task
 from bsufs.distributed.columns import (
     BlockScatter,
     PreparedColumns,
+    _signs,
     block_lanczos,
     scatter_of_columns,
 )
@@ -109,6 +110,17 @@ def test_directions_that_the_data_do_not_have_are_filled_up_alike():
     np.testing.assert_allclose(values, expected_values, rtol=1e-10, atol=1e-9)
     # The directions without variance have no sign of their own: the largest entry may be a tie.
     np.testing.assert_allclose(gathered(scatter, vectors), expected, atol=1e-9)
+
+
+def test_of_equal_peaks_in_several_blocks_the_first_row_decides_on_the_sign():
+    # Two columns: the peaks of three blocks, and the rows that they are in.
+    peaks = [
+        (np.array([0.5, 0.1]), np.array([7, 7])),
+        (np.array([-0.5, -0.9]), np.array([2, 9])),
+        (np.array([0.5, 0.8]), np.array([4, 0])),
+    ]
+    np.testing.assert_array_equal(_signs(peaks), np.diag([-1.0, -1.0]))
+    np.testing.assert_array_equal(_signs(peaks[::2]), np.eye(2))
 
 
 def test_asking_for_more_eigenvectors_than_columns_is_an_error():

@@ -51,14 +51,34 @@ def test_the_path_is_the_same(p, element, n_steps):
     same_path(follow(*blocks), follow(*local))
 
 
-def test_a_weak_tie_leaves_steps_that_gram_matrices_cannot_do(monkeypatch):
+@pytest.mark.parametrize("n_steps", [1, 2])
+def test_a_weak_tie_leaves_steps_that_gram_matrices_cannot_do(n_steps, monkeypatch):
     careful = []
     monkeypatch.setattr(iteration, "_joint_turns", spied(iteration._joint_turns, careful))
-    follow = partial(sparsity_path, p=0.5, beta_row=1e-3, tau=1e-6, death_rate=0.3)
+    follow = partial(
+        sparsity_path, p=0.5, beta_row=1e-3, tau=1e-6, death_rate=0.3, w_step=PolarStep(n_steps)
+    )
     blocks, local = both(m=6)
     result, expected = follow(*blocks), follow(*local)
     assert careful
     same_path(result, expected, 1e-7)
+
+
+def test_a_step_is_done_again_where_any_of_its_polar_steps_was_unsound(monkeypatch):
+    answers = iter([False, True])
+    (scatter, frame), (local, W) = both()
+    # The first of two polar steps cannot be told from Gram matrices, the second one could.
+    real = iteration._joint_by_gram
+
+    def joint(stacked):
+        if next(answers, True):
+            return real(stacked)
+        m = stacked.shape[1]
+        return iteration._Joint(np.zeros((m, m)), np.zeros_like(stacked[m:]), sound=False)
+
+    monkeypatch.setattr(iteration, "_joint_by_gram", joint)
+    follow = partial(sparsity_path, p=0.5, beta_row=10.0, tau=1e-3, max_iter=3, w_step=PolarStep(2))
+    same_path(follow(scatter, frame), follow(local, W))
 
 
 def spied(function, calls):

@@ -84,6 +84,20 @@ class TestKeys:
         keys.append(rank().key)
         assert len(set(keys)) == len(keys)
 
+    def test_what_is_said_about_the_data_does_not_change_the_key(self, data):
+        key = rank().key
+        described = data / "small.dataset.json"
+        for name, value in (
+            ("description", "Other words."),
+            ("citation", "Somebody, 1999."),
+            ("target_names", ["one", "two", "three"]),
+        ):
+            stored = json.loads(described.read_text())
+            stored["datasets"]["small"][name] = value
+            described.write_text(json.dumps(stored))
+            forget_datasets()
+            assert rank().key == key
+
 
 def test_an_unknown_kind_is_refused():
     with pytest.raises(ValueError, match=r"kind must be one of dataset, rank, .* got 'bake'"):
@@ -149,6 +163,19 @@ class TestWork:
         assert list(both["set"]) == [set_id([0, 1, 2])] * 4 + [set_id([3, 7])] * 4
         assert list(both["repetition"]) == [0, 1, 2, 3] * 2
 
+    def test_the_columns_of_a_set_are_judged_in_the_order_of_the_data(self, monkeypatch):
+        seen = []
+
+        def judged(X, *arguments, **judging):
+            seen.append(X)
+            return {"acc": np.zeros(1), "nmi": np.zeros(1)}
+
+        monkeypatch.setattr(bsufs.experiments.tasks, "judge", judged)
+        Task.of("cluster", dataset="small", sets=[[7, 3, 5], [5, 7, 3]], repetitions=1).perform()
+        for X in seen:
+            np.testing.assert_array_equal(X, load_dataset("small").data[:, [3, 5, 7]])
+        assert len(seen) == 2
+
     def test_recovery_draws_new_noise_and_seeds_the_random_selector(self):
         arguments = {"dataset": "rings-noise", "draws": list(range(6))}
         found = Task.of(
@@ -165,6 +192,24 @@ class TestWork:
         assert len(set(zip(drawn["first"], drawn["second"], strict=True))) > 1
         chosen = np.sort(np.stack([drawn["first"], drawn["second"]], axis=1), axis=1)
         np.testing.assert_array_equal(drawn["found"], (chosen == [0, 1]).all(axis=1))
+
+    def test_both_features_are_found_in_either_order(self, monkeypatch):
+        chosen = iter([[0, 1], [1, 0], [1, 5]])
+        monkeypatch.setattr(
+            bsufs.experiments.tasks, "_best_first", lambda *_: np.array(next(chosen))
+        )
+        found = Task.of(
+            "recover",
+            dataset="rings-noise",
+            noise_scale=0.1,
+            selector="MaxVariance",
+            parameters={},
+            draws=[3, 4, 5],
+        ).perform()
+        assert found["draw"].tolist() == [3, 4, 5]
+        assert found["first"].tolist() == [0, 1, 1]
+        assert found["second"].tolist() == [1, 0, 5]
+        assert found["found"].tolist() == [True, True, False]
 
     def test_points_are_two_columns_of_the_draw(self):
         X = load_dataset("rings-noise", noise_scale=0.5, random_state=4).data
@@ -200,6 +245,10 @@ class TestWork:
         best = np.argsort(-X.var(axis=0), kind="stable")[:3]
         np.testing.assert_allclose(found["r"].reshape(3, 3), np.corrcoef(X[:, best].T))
         np.testing.assert_array_equal(found["feature_i"].reshape(3, 3)[:, 0], best)
+        np.testing.assert_array_equal(found["feature_j"].reshape(3, 3)[0], best)
+        # Places in the ranking begin with 1.
+        np.testing.assert_array_equal(found["i"].reshape(3, 3)[:, 0], [1, 2, 3])
+        np.testing.assert_array_equal(found["j"].reshape(3, 3)[0], [1, 2, 3])
 
     def test_the_objective_falls_and_the_living_are_counted(self):
         found = Task.of(

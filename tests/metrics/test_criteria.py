@@ -236,6 +236,36 @@ def test_restarts_on_selected_features_are_shared(monkeypatch):
     assert calls == [2, 5, 3]
 
 
+def test_clusterings_of_other_settings_are_not_shared():
+    evidence = Evidence(factor_data(30, 5))
+    features = np.array([0, 1])
+    for which in (features, None):
+        for n_clusters, n_runs in ((2, 3), (2, 5), (4, 5)):
+            labels = evidence.clusterings(which, n_clusters, n_runs)
+            assert labels.shape == (n_runs, 30)
+            assert labels.max() == n_clusters - 1
+    other = evidence.clusterings(np.array([0, 2]), 4, 5)
+    assert not np.array_equal(other, evidence.clusterings(features, 4, 5))
+
+
+def test_a_subsample_has_distinct_rows_and_never_less_than_two():
+    evidence = Evidence(factor_data(30, 5))
+    for share, size in ((0.01, 2), (0.5, 15), (0.75, 22), (0.98, 29)):
+        rows = evidence.subsample(1, share)
+        assert rows.size == size
+        assert (np.diff(rows) > 0).all()
+    assert not np.array_equal(evidence.subsample(1, 0.5), evidence.subsample(2, 0.5))
+
+
+def test_matrices_of_folds_are_kept_while_they_are_small(monkeypatch):
+    X = factor_data(30, 6)
+    # Two matrices of 6 x 6 doubles in each of three folds.
+    for room, kept in ((3 * 2 * 8 * 36, True), (3 * 2 * 8 * 36 - 1, False)):
+        monkeypatch.setattr(criteria, "_SCATTER_BYTES", room)
+        folds = Evidence(X)._split(3, 0)
+        assert [fold.scatters is not None for fold in folds] == [kept] * 3
+
+
 def test_redundancy_criterion_looks_at_the_selected_columns():
     X = factor_data(30, 6)
     assert Redundancy().score(X, [1, 3, 5]) == redundancy(X[:, [1, 3, 5]])

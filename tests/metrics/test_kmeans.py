@@ -43,6 +43,15 @@ def test_equals_lloyd_from_the_same_centres(n, d, k):
     assert_equals_lloyd(X, sample_starts(X, k, 8))
 
 
+def test_equals_lloyd_where_single_precision_sees_no_difference():
+    rng = np.random.default_rng(0)
+    # Two places far apart with two clusters in each, a ten thousandth of the way from each other.
+    sites = np.repeat([-1.0, 1.0], 60)[:, None]
+    X = sites + 1e-4 * (rng.normal(size=(120, 3)) + 2.0 * (np.arange(120) % 2)[:, None])
+    starts = np.stack([X[[i, i + 1, i + 60, i + 61]] for i in range(0, 16, 2)])
+    assert_equals_lloyd(X, starts)
+
+
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
 @pytest.mark.parametrize("settings", [{"max_iter": 1}, {"max_iter": 3}, {"tol": 0.05}])
 def test_equals_lloyd_when_stopped_early(settings):
@@ -110,6 +119,18 @@ def test_more_clusters_than_distinct_samples(init):
     assert (runs.n_iter < 10).all()
 
 
+@pytest.mark.parametrize(
+    ("samples", "start"),
+    [([3, 1, 3, 2, 1, 1], [0, 4, 0, 1]), ([1, 2, 1, 2, 0, 2], [1, 4, 0, 0, 4])],
+)
+def test_equal_samples_end_in_one_cluster(samples, start):
+    # Clusters that are empty take samples from copies of them, to which they go back.
+    X = np.array(samples, dtype=float)[:, None]
+    runs = batched_kmeans(X, len(start), init=np.array(start, dtype=float)[None, :, None])
+    assert len(set(zip(samples, runs.labels[0].tolist(), strict=True))) == 3
+    assert runs.inertia[0] == 0.0
+
+
 def test_samples_that_do_not_vary():
     runs = batched_kmeans(np.full((5, 2), 3.0), 2, n_runs=3, random_state=0)
     np.testing.assert_array_equal(runs.inertia, 0.0)
@@ -121,6 +142,14 @@ def test_an_empty_cluster_takes_the_farthest_sample():
     runs = batched_kmeans(X, 2, init=[[[1.0], [100.0]]])
     np.testing.assert_array_equal(runs.labels, [[0, 0, 0, 1]])
     assert runs.inertia[0] == pytest.approx(2.0)
+
+
+def test_no_cluster_gives_up_its_only_sample():
+    X = np.array([[0.0], [1.0], [2.5], [10.0]])
+    # The sample at 10 is the farthest from its centre, and alone with it.
+    runs = batched_kmeans(X, 3, init=[[[1.0], [7.0], [100.0]]])
+    np.testing.assert_array_equal(runs.labels, [[0, 0, 2, 1]])
+    np.testing.assert_allclose(runs.centres[0, :, 0], [0.5, 10.0, 2.5])
 
 
 @pytest.mark.parametrize("init", ["k-means++", "random", "greedy-k-means++"])
@@ -185,8 +214,9 @@ def test_better_seeding_starts_lower():
 @pytest.mark.parametrize("init", ["k-means++", "random", "greedy-k-means++"])
 def test_starts_are_distinct_samples(init):
     X = overlapping_blobs(12, 2, 3)
+    samples = np.unique(X - X.mean(axis=0), axis=0)
     for start in starts_of(X, 12, init, 5):
-        assert np.unique(start, axis=0).shape == (12, 2)
+        np.testing.assert_allclose(np.unique(start, axis=0), samples, atol=1e-12)
 
 
 def test_random_starts_are_uniform():

@@ -71,6 +71,21 @@ def test_why_a_number_is_missing(key, reason):
     assert Results({"tasks": tasks}).why_missing(*key) == reason
 
 
+def test_of_several_reasons_the_gravest_counts_and_then_the_first_in_words():
+    tasks = _tasks(
+        ("clustering", "load", "COIL20", "RNE", "{}", "skipped", "no file", 1.0),
+        ("clustering", "search", "COIL20", "RNE", "{}", "interrupted", "", 1.0),
+        ("clustering", "search", "COIL20", "RNE", "{}", "timeout", None, 1.0),
+        ("clustering", "search", "COIL20", "RNE", "{}", "timeout", "after 60 s", 1.0),
+        ("clustering", "search", None, "UDFS", "{}", "failed", "for all datasets", 1.0),
+    )
+    results = Results({"tasks": tasks})
+    assert results.why_missing("clustering", "COIL20", "RNE") == "timeout: after 60 s"
+    # A task without a dataset stands for all of them.
+    assert results.why_missing("clustering", "USPS", "UDFS") == "failed: for all datasets"
+    assert results.why_missing("clustering", "USPS", "RNE") == "not asked for (--only)"
+
+
 def test_a_quick_run_says_so():
     assert Results({}, {"quick": True}).why_missing("x") == "--quick leaves it out"
 

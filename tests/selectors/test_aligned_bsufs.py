@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 from bsufs.metrics import batched_kmeans, clustering_accuracy
-from bsufs.selectors import BSUFS, AlignedBSUFS
+from bsufs.selectors import BSUFS, AlignedBSUFS, aligned_bsufs
+from bsufs.selectors._row_stream import RowSample
 
 
 def planted(n=240, n_classes=6, n_telling=30, n_noise=90, noise_sd=1.0, seed=0):
@@ -59,6 +61,42 @@ def test_shares_are_those_of_one_clustering_where_it_is_the_only_one():
     expected = np.maximum(between - 1 / 99, 0.0)
     np.testing.assert_allclose(selector.cluster_shares_, expected, rtol=1e-8, atol=1e-12)
     assert selector.n_clusters_ == [2]
+
+
+@pytest.mark.parametrize("noise_sd", [1.0, 3.0])
+def test_columns_that_show_no_more_than_chance_come_last_as_the_path_has_them(noise_sd):
+    X, _ = planted(noise_sd=noise_sd)
+    selector, path = AlignedBSUFS(10).fit(X), BSUFS(10).fit(X)
+    # Chance leaves a share to many of them, but none that is worth a rank.
+    assert (selector.cluster_shares_[30:] > 0).mean() > 0.3
+    assert selector.ranking_[:30].max() == 30
+    np.testing.assert_array_equal(
+        np.argsort(selector.ranking_[30:]), np.argsort(path.ranking_[30:])
+    )
+
+
+def test_as_many_as_are_asked_for_are_picked_one_by_one(monkeypatch):
+    X, _ = planted()
+    expected = AlignedBSUFS(10).fit(X).selected_features_
+    monkeypatch.setattr(aligned_bsufs, "_MOST_PICKS", 2)
+    np.testing.assert_array_equal(AlignedBSUFS(10).fit(X).selected_features_, expected)
+    # Without the later picks the order is another one.
+    assert not np.array_equal(np.argsort(AlignedBSUFS(3).fit(X).ranking_)[:10], expected)
+
+
+@pytest.mark.parametrize(("n", "d"), [(90, 20), (20, 90)])
+def test_directions_without_variance_are_not_clustered_on(n, d, monkeypatch):
+    sizes = set()
+
+    def spied(scores, *arguments, **settings):
+        sizes.add(scores.shape[1])
+        return batched_kmeans(scores, *arguments, **settings)
+
+    monkeypatch.setattr(aligned_bsufs, "batched_kmeans", spied)
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, 3)) @ rng.standard_normal((3, d))
+    AlignedBSUFS(4, n_components=2).fit(X)
+    assert sizes == {2, 3}
 
 
 def test_what_belongs_to_the_path_is_that_of_bsufs():
@@ -174,7 +212,7 @@ def test_constant_columns_show_no_clusters(form, constant):
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_a_column_that_is_constant_among_the_rows_drawn_shows_no_clusters(form):
     X, _ = planted(n=600)
-    drawn = np.random.RandomState(0).choice(600, 100, replace=False)
+    drawn = RowSample(100, 0).numbers(600)
     # Varies in one row that is not drawn, so what is left of it among those drawn is rounding.
     X[:, 50] = 0.1
     X[np.setdiff1d(np.arange(600), drawn)[0], 50] = 5.0
@@ -203,12 +241,15 @@ def test_partial_fit_is_fit_on_all_rows(kind, max_samples, edges):
     np.testing.assert_array_equal(stream.transform(X), whole.transform(X))
 
 
-def test_partial_fit_goes_on_after_a_look():
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("max_samples", [90, 4096])
+def test_partial_fit_goes_on_after_a_look(kind, max_samples):
     X = planted(seed=3)[0]
-    stream = AlignedBSUFS(8).partial_fit(X[:150])
-    np.testing.assert_array_equal(stream.ranking_, AlignedBSUFS(8).fit(X[:150]).ranking_)
-    stream.partial_fit(X[150:])
-    np.testing.assert_array_equal(stream.ranking_, AlignedBSUFS(8).fit(X).ranking_)
+    selector = AlignedBSUFS(8, max_samples=max_samples)
+    stream = clone(selector).partial_fit(kind(X[:150]))
+    np.testing.assert_array_equal(stream.ranking_, clone(selector).fit(X[:150]).ranking_)
+    stream.partial_fit(kind(X[150:]))
+    np.testing.assert_array_equal(stream.ranking_, clone(selector).fit(X).ranking_)
     with pytest.raises(AttributeError, match="no attribute 'nonsense_'"):
         _ = stream.nonsense_
 

@@ -91,6 +91,19 @@ def test_auto_gives_a_sensible_number_on_real_data():
     assert digits.row_sparse_components_.any(axis=0).sum() >= digits.support_.sum()
 
 
+def test_auto_takes_the_fewest_that_explain_what_the_components_carry():
+    rng = np.random.default_rng(0)
+    # More than are looked at in the first go.
+    many = BSUFS(n_components=40).fit(rng.standard_normal((100, 80)))
+    assert 40 < many.support_.sum() < 80
+    carried, curve = many.path_["component_variance_ratio"][0], many.explained_variance_curve_
+    assert curve[-1] >= carried > curve[-2]
+    # Of data without noise as many as there are components explain everything.
+    exact = BSUFS(n_components=3).fit(rng.standard_normal((50, 3)) @ rng.standard_normal((3, 20)))
+    assert exact.path_["component_variance_ratio"][0] == pytest.approx(1.0)
+    assert exact.support_.sum() == 3
+
+
 @pytest.mark.parametrize("parameters", [{}, {"lambda_row": 0.5, "max_iter": 5000}])
 def test_fitted_attributes_have_their_shapes(parameters):
     X = table()
@@ -382,6 +395,20 @@ def test_absolute_weights_stay_true_for_extreme_data(factor):
     )
 
 
+@pytest.mark.parametrize("unit", [2.0**-400, 2.0**400])
+def test_absolute_weights_of_a_path_are_in_the_units_of_the_data(unit):
+    X = table()
+    plain, other = (
+        BSUFS(4, scale="absolute", beta_row=10.0 * u**2, tau=1e-3 * u**2, lambda_element=0.0).fit(
+            u * X
+        )
+        for u in (1.0, unit)
+    )
+    np.testing.assert_allclose(
+        other.path_["lambda_row"] / unit**2, plain.path_["lambda_row"], rtol=1e-9
+    )
+
+
 def test_the_path_function_returns_the_whole_path():
     X = table()
     path = bsufs_path(X, n_components=3, p=0.5)
@@ -483,6 +510,15 @@ def test_partial_fit_copies_its_batch_and_starts_anew_after_fit():
     stream = BSUFS(4).fit(table(9, 50, seed=5)).partial_fit(batch)
     batch[:] = np.nan
     stream.partial_fit(X[5:])
+    np.testing.assert_array_equal(stream.ranking_, BSUFS(4).fit(X).ranking_)
+
+
+def test_partial_fit_copies_sparse_batches_too():
+    X = table(9, 50)
+    batch = sparse.csr_array(X[:5])
+    stream = BSUFS(4).partial_fit(batch)
+    batch.data[:] = 0.0
+    stream.partial_fit(sparse.csr_array(X[5:]))
     np.testing.assert_array_equal(stream.ranking_, BSUFS(4).fit(X).ranking_)
 
 
@@ -664,6 +700,14 @@ def test_a_weight_that_kills_all_rows_says_which_would_keep_k(scale):
     settings["max_iter"] = 1
     alive = BSUFS(4, lambda_row=suggested, **settings).fit(X).row_sparse_components_.any(axis=0)
     assert 3 <= alive.sum() <= 5
+
+
+def test_forced_features_are_no_part_of_the_number_that_a_weight_would_keep():
+    settings = {"n_components": 3, "max_iter": 50, "tol": 0.0}
+    with pytest.warns(UserWarning, match=r"no feature lives.*would keep 3 at the first"):
+        BSUFS(4, must_keep=[0], lambda_row=1e6, **settings).fit(table())
+    with pytest.warns(UserWarning, match=r"no feature lives.*would keep 1 at the first"):
+        BSUFS(2, must_keep=[0, 1], lambda_row=1e6, **settings).fit(table())
 
 
 def test_stopping_early_is_said():

@@ -13,8 +13,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from bsufs import BSUFS, bsufs_path
+from bsufs.distributed._tasks import persist, task
+from bsufs.distributed.rows import merged_here
+from bsufs.scatter import make_scatter
 from bsufs.selectors import MaxVariance
-from bsufs.selectors._dask_input import is_dask
+from bsufs.selectors._columns import canonical_order
+from bsufs.selectors._dask_input import _row_facts, is_dask
 
 VECTORS = ("scores_", "objective_history_", "explained_variance_curve_")
 
@@ -180,6 +184,20 @@ def test_other_kinds_of_numbers_give_the_same(X, kind):
     assert_twins(fitted(lazy, n_features_to_select=5), fitted(X, n_features_to_select=5))
 
 
+def test_merging_what_blocks_tell_leaves_each_of_them_as_it_was():
+    # A task may run twice when a worker dies, and gets the same parts again.
+    (parts,) = persist(
+        [task(_row_facts, TALL[start : start + 40], 25, start, None) for start in (0, 40, 80)]
+    )
+    for _ in range(2):
+        facts = merged_here(parts)
+        assert facts.n_rows == facts.sums.n_rows == 120
+        np.testing.assert_array_equal(np.argsort(facts.key), canonical_order(TALL))
+        np.testing.assert_allclose(
+            facts.sums.scatter() @ np.eye(25), make_scatter(TALL) @ np.eye(25), atol=1e-9
+        )
+
+
 def test_the_whole_path_comes_from_dask_arrays_too():
     path = bsufs_path(da.from_array(WIDE, chunks=(30, 33)), death_rate=0.3)
     expected = bsufs_path(WIDE, death_rate=0.3)
@@ -302,6 +320,13 @@ def test_numbers_that_are_not_finite_are_named_as_for_arrays(X, value, word):
         fitted(lazy)
     assert str(caught.value) == str(expected.value)
     assert "row 22, column 3" in str(caught.value)
+
+
+@pytest.mark.parametrize("X", [WIDE, TALL], ids=["wide", "tall"])
+def test_what_is_wrong_in_a_later_block_has_its_place_in_all_of_the_data(X):
+    lazy = da.from_array(spoiled(X, np.nan, (27, 23)), chunks=(10, 10))
+    with pytest.raises(ValueError, match=r"row 27, column 23\b"):
+        fitted(lazy)
 
 
 @pytest.mark.parametrize(

@@ -114,10 +114,26 @@ def test_reference_keeps_the_graph_of_the_data(monkeypatch):
     assert len(calls) == 2 + fitted.n_iter_
 
 
-def test_nuclear_norm_can_be_active():
+def test_nuclear_norm_is_active_where_its_weight_is_small(monkeypatch):
+    norms = []
+
+    def spied(B, level):
+        J, norm = shrink_singular_values(B, level)
+        norms.append(norm)
+        return J, norm
+
+    monkeypatch.setattr(solver, "shrink_singular_values", spied)
     X = smooth_and_noise(40)
-    selector = NLGMS(4, lambda_nuclear=1e-3, mu=1e-2, max_iter=10).fit(X)
-    assert np.isfinite(selector.objective_history_).all()
+    small = NLGMS(4, lambda_nuclear=1e-3, mu=1e-2, max_iter=10).fit(X)
+    assert max(norms) > 0
+    assert small.n_iter_ == len(norms)
+    norms.clear()
+    large = NLGMS(4, lambda_nuclear=1e6, mu=1e-2, max_iter=10).fit(X)
+    assert max(norms) == 0
+    # Where J is zero its weight is no part of the objective.
+    larger = NLGMS(4, lambda_nuclear=1e7, mu=1e-2, max_iter=10).fit(X)
+    np.testing.assert_array_equal(larger.objective_history_, large.objective_history_)
+    assert not np.array_equal(small.objective_history_[-1:], large.objective_history_[-1:])
 
 
 def test_more_features_than_samples():

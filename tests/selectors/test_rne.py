@@ -125,9 +125,13 @@ def test_repeated_samples_are_no_obstacle_by_default():
         RNE(3, n_neighbors=3, compat="reference").fit(X)
 
 
-def test_more_neighbours_than_features_as_the_reference_does_it():
-    X = np.random.default_rng(6).standard_normal((20, 3))
-    assert np.isfinite(RNE(2, compat="reference").fit(X).scores_).all()
+@pytest.mark.parametrize(("n_features", "counts"), [(4, True), (5, False), (12, False)])
+def test_the_reference_has_a_ridge_with_more_neighbours_than_features_only(n_features, counts):
+    X = np.random.default_rng(6).standard_normal((20, n_features))
+    settings = {"n_neighbors": 5, "normalize_samples": False, "compat": "reference"}
+    small, large = (RNE(2, ridge=ridge, **settings).fit(X).scores_ for ridge in (1e-3, 1.0))
+    assert np.isfinite(small).all()
+    assert (not np.allclose(small, large)) is counts
 
 
 def test_wrong_start_is_explained():

@@ -48,6 +48,15 @@ def test_every_row_is_as_likely_as_every_other():
     assert np.abs(counts - 1000).max() < 4 * 26
 
 
+def test_the_same_rows_are_drawn_again():
+    sample = RowSample(5, 0)
+    first = sample.numbers(40)
+    np.testing.assert_array_equal(sample.numbers(40), first)
+    # Numbers are drawn in the order of the rows, so those that have come later change no others.
+    assert set(sample.numbers(41)) <= {*first, 40}
+    assert sample.numbers(5) is None
+
+
 def test_sparse_rows_are_drawn_as_dense_ones_are():
     X = numbered(30)
     np.testing.assert_array_equal(

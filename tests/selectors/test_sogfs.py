@@ -78,7 +78,8 @@ def test_more_features_than_samples(compat):
 
 
 def test_two_samples_and_equal_samples():
-    SOGFS(1).fit(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    pair = SOGFS(1).fit(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    np.testing.assert_allclose(pair.scores_, 0.5)
     selector = SOGFS(1).fit(np.ones((5, 2)))
     np.testing.assert_array_equal(selector.scores_, 0.0)
     assert selector.affinity_.shape == (5, 5)
@@ -89,7 +90,10 @@ def test_two_samples_and_equal_samples():
 
 
 def test_samples_that_are_all_equally_far():
-    assert np.isfinite(SOGFS(3).fit(np.eye(50)).scores_).all()
+    selector = SOGFS(3).fit(np.eye(50))
+    W = selector.components_.T
+    np.testing.assert_allclose(W.T @ W, np.eye(selector.n_components_), atol=1e-10)
+    np.testing.assert_allclose(selector.scores_, (W**2).sum(axis=1))
 
 
 def test_too_many_pieces_are_cut_back():

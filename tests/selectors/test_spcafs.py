@@ -69,7 +69,9 @@ def test_one_hot_data():
     # Eigenvalues repeat, of which LAPACK may lose some when asked for a range.
     X = np.eye(13)[np.arange(39) % 13]
     for m in (1, 3, 12):
-        assert SPCAFS(n_components=m).fit(X).components_.shape == (m, 13)
+        W = SPCAFS(n_components=m).fit(X).components_.T
+        assert W.shape == (13, m)
+        np.testing.assert_allclose(W.T @ W, np.eye(m), atol=1e-10)
     assert np.isfinite(SPCAFS().fit(X).scores_).all()
 
 

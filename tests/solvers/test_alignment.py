@@ -63,6 +63,20 @@ def test_columns_without_variance_are_no_trouble():
     X, _, scale, target = _problem(30, 4, 3)
     X[:, 2] = 1.0
     target[2] = 0.0
-    picks, _ = aligned_columns(make_scatter(X), target, scale, 4)
+    picks, gains = aligned_columns(make_scatter(X), target, scale, 4)
     assert sorted(picks) == [0, 1, 2, 3]
-    assert np.isfinite(picks).all()
+    assert np.isfinite(gains).all()
+    nothing, gains = aligned_columns(make_scatter(np.ones((5, 3))), np.zeros(3), np.ones(3), 2)
+    np.testing.assert_array_equal(nothing, [0, 1])
+    np.testing.assert_array_equal(gains, 0.0)
+
+
+@pytest.mark.parametrize("magnitude", [1e-80, 1e80])
+def test_units_do_not_matter(magnitude):
+    X, _, scale, target = _problem(30, 8, 4)
+    expected, ratios = aligned_columns(make_scatter(X), target, scale, 5)
+    large = make_scatter(magnitude * X)
+    # The fourth powers of such entries, of which kernels are compared, are out of range.
+    picks, gains = aligned_columns(large, magnitude**2 * target, scale, 5)
+    np.testing.assert_array_equal(picks, expected)
+    np.testing.assert_allclose(gains / gains.max(), ratios / ratios.max(), rtol=1e-10)

@@ -44,9 +44,11 @@ def test_auto_finds_the_planted_number_of_components(n, d, true):
     rng = np.random.default_rng(true)
     X = 3 * rng.standard_normal((n, true)) @ rng.standard_normal((true, d))
     X += rng.standard_normal((n, d))
-    values, vectors = start_frame(make_scatter(X), "auto")
+    scatter = make_scatter(X)
+    values, vectors = start_frame(scatter, "auto")
     assert values.shape == (true,)
-    assert vectors.shape == (d, true)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(true), atol=1e-10)
+    np.testing.assert_allclose(scatter @ vectors, vectors * values, atol=1e-8 * values[0])
 
 
 def test_auto_goes_on_when_the_first_guess_is_too_small(monkeypatch):
@@ -67,6 +69,16 @@ def test_where_nothing_is_correlated_the_columns_of_more_than_average_variance_c
     np.testing.assert_allclose((vectors[:true] ** 2).sum(), true)
 
 
+def test_constant_columns_do_not_lower_the_average():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 9))
+    variances = np.linspace(0.5, 1.5, 9)
+    X = linalg.qr(X - X.mean(axis=0), mode="economic")[0] * np.sqrt(2000 * variances)
+    padded = np.hstack([X, np.full((2000, 20), 7.0)])
+    assert start_frame(make_scatter(X), "auto")[0].size == 4
+    assert start_frame(make_scatter(padded), "auto")[0].size == 4
+
+
 def test_auto_is_never_none_and_never_many_in_pure_noise():
     assert start_frame(make_scatter(np.eye(3)), "auto")[0].size >= 1
     X = np.random.default_rng(0).standard_normal((400, 300))
@@ -83,6 +95,18 @@ def test_a_share_is_reached_and_with_no_component_too_many(share):
         assert values[:-1].sum() < share * scatter.trace()
 
 
-def test_a_number_is_taken_as_it_is():
-    scatter = make_scatter(np.random.default_rng(0).standard_normal((30, 9)))
-    assert start_frame(scatter, 4)[1].shape == (9, 4)
+@pytest.mark.parametrize("seed", range(10))
+def test_all_of_the_variance_takes_no_more_components_than_the_rank(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((80, 3)) @ rng.standard_normal((3, 50))
+    assert start_frame(make_scatter(X), 1.0)[0].size == 3
+
+
+@pytest.mark.parametrize("number", [4, np.int64(4)])
+def test_a_number_is_taken_as_it_is(number):
+    X = np.random.default_rng(0).standard_normal((30, 9))
+    Xc = X - X.mean(axis=0)
+    exact = linalg.eigvalsh(Xc.T @ Xc)[::-1]
+    values, vectors = start_frame(make_scatter(X), number)
+    np.testing.assert_allclose(values, exact[:4])
+    np.testing.assert_allclose(Xc.T @ Xc @ vectors, vectors * values, atol=1e-10)

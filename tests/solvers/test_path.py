@@ -8,7 +8,7 @@ import pytest
 from bsufs.penalties import ElementPenalty, RowPenalty, row_norms
 from bsufs.scatter import make_scatter
 from bsufs.solvers.alternation import Coupling
-from bsufs.solvers.path import _largest, sparsity_path
+from bsufs.solvers.path import _by_regression, _largest, sparsity_path
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import TrustRegionStep
 from bsufs.stiefel import polar_factor
@@ -115,6 +115,14 @@ def test_forced_rows_never_die_and_barred_ones_never_live():
     assert (path.survival.last_step[barred] == 0).all()
 
 
+def test_the_last_row_that_competes_with_forced_ones_lives():
+    scatter, W = start(m=1)
+    path = sparsity_path(scatter, W, **SETTINGS, forced=np.isin(np.arange(40), [3, 4]))
+    # Where a single row is left there is nothing to choose any more.
+    np.testing.assert_array_equal(path.n_alive[-2:], [4, 3])
+    assert np.count_nonzero(path.survival.last_step == path.n_iter) == 3
+
+
 def test_equal_rows_die_one_after_the_other():
     rng = np.random.default_rng(0)
     column = rng.standard_normal((30, 1))
@@ -178,6 +186,21 @@ def test_the_last_rows_are_ordered_by_what_they_explain():
     np.testing.assert_array_equal(np.argsort(-path.survival.scores())[:5], chosen)
 
 
+def test_rows_that_tell_nothing_new_are_the_last_of_the_last():
+    X = np.random.default_rng(0).standard_normal((20, 5)) * [1, 3, 2, 1, 1]
+    X[:, 3] = X[:, 1] - X[:, 2]
+    X[:, 4] = 7.0
+    scatter, rows = make_scatter(X), np.arange(5)
+    free = np.zeros(5, dtype=bool)
+    order = _by_regression(scatter, rows, free)
+    assert sorted(order) == [0, 1, 2, 3, 4]
+    # One of three columns that depend on each other, then the constant one.
+    assert order[3] in (1, 2, 3)
+    assert order[4] == 4
+    constant_first = _by_regression(scatter, rows, rows == 4)
+    np.testing.assert_array_equal(constant_first, [4, *order[:4]])
+
+
 def test_survival_orders_by_step_then_by_norm():
     survival = Survival(4)
     survival.record(np.array([0.9, 0.5, 0.4, 0.1]), np.array([True, True, False, False]))
@@ -185,6 +208,13 @@ def test_survival_orders_by_step_then_by_norm():
     np.testing.assert_array_equal(survival.last_step, [2, 1, 0, 0])
     np.testing.assert_allclose(survival.last_norm, [0.8, 0.2, 0.4, 0.1])
     np.testing.assert_array_equal(np.argsort(-survival.scores()), [0, 1, 2, 3])
+
+
+def test_no_norm_makes_up_for_a_step():
+    survival = Survival(2)
+    survival.record(np.array([1.0, 0.5]), np.array([True, True]))
+    survival.record(np.array([1.0, 0.0]), np.array([False, True]))
+    assert survival.scores()[0] < survival.scores()[1]
 
 
 @pytest.mark.parametrize("tied", [False, True])

@@ -111,6 +111,28 @@ def test_the_estimate_of_memory_grows_with_the_table(tmp_path):
     assert memory_to_hold("-", 1) is None
 
 
+def test_the_estimate_of_memory_counts_cells_and_long_strings(tmp_path):
+    text = some_text(2000)
+    (tmp_path / "t.csv").write_text(text)
+    # The characters twice, and twelve bytes for each of 2001 rows of 7 cells.
+    expected = 2 * len(text) + 12 * 7 * 2001
+    assert memory_to_hold(tmp_path / "t.csv", 10**9) == pytest.approx(expected, rel=1e-3)
+    words = [f"{i:0200}" for i in range(500)]
+    pq.write_table(pa.table({"a": np.zeros(500), "word": words}), tmp_path / "t.parquet")
+    assert memory_to_hold(tmp_path / "t.parquet", 1) > 8 * 1000 + 200 * 500
+
+
+def test_small_batches_are_collected_to_groups_of_one_size(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": np.arange(60.0), "b": np.arange(60.0) ** 2}), path)
+    stream = stream_table(path, batch_rows=10)
+    # Ten rows of two doubles are 160 bytes: two batches make a group.
+    write_batches(lambda: stream, tmp_path / "o.parquet", group_bytes=300)
+    about = pq.read_metadata(tmp_path / "o.parquet")
+    assert [about.row_group(i).num_rows for i in range(about.num_row_groups)] == [20, 20, 20]
+    assert pq.read_table(tmp_path / "o.parquet").equals(pq.read_table(path))
+
+
 def test_arrays_and_changing_dictionaries_are_not_written_in_batches(tmp_path):
     path = tmp_path / "t.parquet"
     words = pa.array(["u", "v", "w", "u"]).dictionary_encode()
@@ -121,6 +143,22 @@ def test_arrays_and_changing_dictionaries_are_not_written_in_batches(tmp_path):
     write_batches(lambda: stream, tmp_path / "o.parquet", group_bytes=1)
     assert pq.read_table(tmp_path / "o.parquet").column("c").to_pylist() == ["u", "v", "w", "u"]
     assert pq.read_metadata(tmp_path / "o.parquet").num_row_groups == 2
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_file_that_changes_during_the_last_pass_is_noticed(tmp_path, name):
+    path = tmp_path / name
+    if name == "t.csv":
+        path.write_text(some_text(100))
+    else:
+        pq.write_table(pa.table({"id": range(100), "a": range(100), "b": range(100)}), path)
+    stream = stream_table(path, batch_rows=10, ignore=["id"])
+    batches = iter(stream)
+    next(batches)
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
+    with pytest.raises(TableError, match="the file has changed while it was read"):
+        list(batches)
+    assert stream.n_rows == (None if name == "t.csv" else 100)
 
 
 def test_names_with_dots_are_no_nested_columns(tmp_path):

@@ -1,4 +1,5 @@
 import errno
+import gzip
 import io
 import os
 import resource
@@ -29,6 +30,17 @@ def test_kept_cells_keep_their_characters(tmp_path):
     write_table(table.features([2, 0], "rank"), tmp_path / "r.tsv.gz")
     again = read_table(tmp_path / "r.tsv.gz", ignore=["id", "y"])
     assert again.order == ("id", "y", "c", "a")
+
+
+def test_equal_tables_give_equal_zipped_files(tmp_path):
+    table = _text("a,b\n1,2\n3,4\n")
+    for name in ("one.csv.gz", "other.csv.gz"):
+        write_table(table, tmp_path / name)
+    first, second = ((tmp_path / name).read_bytes() for name in ("one.csv.gz", "other.csv.gz"))
+    assert first == second
+    # Neither a time nor a name of the file in the header.
+    assert first[3:8] == bytes(5)
+    assert gzip.decompress(first) == b"a,b\n1,2\n3,4\n"
 
 
 def test_text_gets_types_where_no_character_is_lost(tmp_path):

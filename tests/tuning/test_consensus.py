@@ -177,6 +177,15 @@ def test_each_draw_proposes_as_many_as_the_bound_allows(threshold, most):
     assert np.array_equal(found.stable_support_, share >= threshold)
 
 
+def test_rounding_does_not_cost_a_proposal():
+    # Of 20 features two may be proposed: 2**2 / ((2 * 0.6 - 1) * 20) is one, but not in doubles.
+    found = ConsensusSelector(
+        MaxVariance(), n_pairs=2, max_false_selections=1.0, threshold=0.6
+    ).fit(factor_data(30, 20))
+    assert found.n_per_draw_ == 2
+    assert found.false_selection_bound_ == pytest.approx(1.0)
+
+
 def test_noise_stays_below_the_bound():
     """Of exchangeable noise, no more than the bound is found stable on average."""
     counts, bounds = [], []

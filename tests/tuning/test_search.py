@@ -188,6 +188,14 @@ def test_the_number_of_features_is_chosen_from_a_list():
     assert sorted(set(array.criteria_["n_features"])) == [2, 3]
 
 
+def test_the_one_that_was_taken_has_the_first_rank_among_equals():
+    found = LabelFreeSearch(
+        MaxVariance(), n_features_to_select=[4, 2, 3], criterion=Indifferent()
+    ).fit(factor_data())
+    assert found.best_index_ == 1
+    assert found.criteria_["rank"].tolist() == [2, 1, 3]
+
+
 def test_the_estimator_decides_on_the_number_of_features_by_default():
     X = factor_data()
     assert LabelFreeSearch(BSUFS(7), param_grid=GRID).fit(X).support_.sum() == 7
