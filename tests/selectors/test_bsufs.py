@@ -522,6 +522,18 @@ def test_partial_fit_copies_sparse_batches_too():
     np.testing.assert_array_equal(stream.ranking_, BSUFS(4).fit(X).ranking_)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_partial_fit_copies_the_weights_of_a_batch(kind):
+    X = table(9, 50)
+    weight = np.random.default_rng(0).uniform(0.2, 5.0, 9)
+    buffer = weight[:5].copy()
+    stream = BSUFS(4).partial_fit(kind(X[:5]), sample_weight=buffer)
+    buffer[:] = 1e-3
+    stream.partial_fit(kind(X[5:]), sample_weight=weight[5:])
+    whole = BSUFS(4).fit(X, sample_weight=weight)
+    np.testing.assert_allclose(stream.scores_, whole.scores_, atol=1e-7)
+
+
 def test_mixed_weights_and_kinds_of_sparse_batches():
     X = table()
     stream = BSUFS(4).partial_fit(sparse.csr_array(X[:30]))

@@ -142,7 +142,7 @@ def _options_that_need_all(request: Request, targets: Targets) -> list[str]:
         f"--method {method}": method is not None and not hasattr(_untried(request), "partial_fit"),
         "--tune": request.tune,
         "--compare": request.others is not None,
-        f"-o {output}": output is not None and output.endswith((".npy", ".npz")),
+        f"-o {output}": output is not None and output.lower().endswith((".npy", ".npz")),
     }
     return [option for option, does in needs_all.items() if does]
 

@@ -34,12 +34,13 @@ class RowStream:
             )
         self.n_rows += X.shape[0]
         self.key.add(X)
+        # The caller may reuse the memory of the batch and of its weights.
+        sample_weight = None if sample_weight is None else sample_weight.copy()
         if sparse.issparse(X):
             self.sparse.append((sparse.csr_array(X, copy=True), sample_weight))
             return
         if self.dense is None:
             self.dense = ScatterAccumulator(self.n_features)
-        # The caller may reuse the memory of the batch.
         self.dense.add(X.copy(), sample_weight)
         if self._sample is not None:
             self._sample.add(X)
