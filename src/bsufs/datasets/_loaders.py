@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.io import loadmat
 from scipy.sparse import issparse
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
+from bsufs._matlab import matlab_arrays
 from bsufs._typing import Array
 from bsufs.datasets._files import fetch, record_checksum
 from bsufs.datasets._registry import DatasetInfo, SourceFile, dataset_info
@@ -148,14 +148,13 @@ def _read_arrays(path: Path, source: SourceFile) -> dict[str, Any]:
         if path.suffix == ".npz":
             with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
                 return dict(archive)
-        stored = loadmat(path)
+        return matlab_arrays(path)
     # What the reader raises on foreign bytes depends on where they cease to make sense.
     except Exception as error:
         raise ValueError(
             f"{path} cannot be read as a {kind}, it is truncated or of another kind "
             f"({type(error).__name__}: {error}). {_cure(source)}"
         ) from error
-    return {key: value for key, value in stored.items() if not key.startswith("__")}
 
 
 def _numbers(stored: dict[str, Any], key: str, path: Path, source: SourceFile) -> Array:

@@ -129,10 +129,11 @@ def read_mat(stream: BinaryIO, source: str, array: str | None) -> Arrays:
     Arrays
         The matrix and the vectors.
     """
-    from scipy.io import loadmat
+    # SciPy's readers take a while to import.
+    from bsufs._matlab import matlab_arrays
 
     try:
-        stored = loadmat(stream)
+        stored = matlab_arrays(stream)
     except NotImplementedError as error:
         raise TableError(
             f"{source}: MATLAB 7.3 files are not read; save it in MATLAB with '-v7'."
@@ -140,9 +141,7 @@ def read_mat(stream: BinaryIO, source: str, array: str | None) -> Arrays:
     # What the reader raises on foreign bytes depends on where they cease to make sense.
     except Exception as error:
         raise TableError(_unreadable(source, "MATLAB", error)) from error
-    return _matrix_and_vectors(
-        {key: value for key, value in stored.items() if not key.startswith("__")}, source, array
-    )
+    return _matrix_and_vectors(stored, source, array)
 
 
 def read_h5ad(path: str | os.PathLike[str], source: str) -> Arrays:
