@@ -156,17 +156,18 @@ def test_interrupted_while_writing_nothing_is_left(tmp_path, table, sent, status
     target = tmp_path / "out" / "o.csv"
     target.parent.mkdir()
     target.write_text("old")
+    reached = tmp_path / "reached"
     # Writing is held up at the moment the temporary file is complete.
     code = (
-        "import os, sys, time; from bsufs.cli.app import run; os.fsync = lambda _: time.sleep(60);"
-        "run(sys.argv[1:])"
+        "import os, sys, time; from pathlib import Path; from bsufs.cli.app import run;"
+        "os.fsync = lambda _: (Path(sys.argv[1]).touch(), time.sleep(60)); run(sys.argv[2:])"
     )
     words = ["select", table, "-k", 2, "--ignore", "id,kind", "-o", target, "--force"]
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, words)], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, reached, *map(str, words)], stderr=subprocess.PIPE, text=True
     )
     deadline = time.monotonic() + 60
-    while len(os.listdir(target.parent)) < 2 and time.monotonic() < deadline:
+    while not reached.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert len(os.listdir(target.parent)) == 2
     time.sleep(0.2)

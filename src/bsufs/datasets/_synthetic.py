@@ -205,8 +205,8 @@ def add_salt_and_pepper(
     >>> import numpy as np
     >>> from bsufs.datasets import add_salt_and_pepper
     >>> X = np.arange(200.0).reshape(100, 2)
-    >>> (add_salt_and_pepper(X, random_state=0) != X).sum()
-    np.int64(6)
+    >>> int((add_salt_and_pepper(X, random_state=0) != X).sum())
+    6
     """
     validate_parameter_constraints(
         {"share": [Interval(Real, 0, 1, closed="both")], "random_state": ["random_state"]},

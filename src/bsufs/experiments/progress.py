@@ -49,7 +49,9 @@ class ProgressBar:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._progress.stop()
+        # Older versions of rich leave an empty line where a bar is disabled.
+        if not self._progress.disable:
+            self._progress.stop()
 
     def __call__(self, n_tasks: int, task: Task, outcome: Outcome | None) -> None:
         """Take note of a task that begins or has ended.

@@ -45,8 +45,8 @@ def load_printed(name: str) -> pd.DataFrame:
     Examples
     --------
     >>> from bsufs.reporting.paper import load_printed
-    >>> load_printed("clustering-acc").query("method == 'BSUFS'")["mean"].iloc[0]
-    np.float64(59.18)
+    >>> float(load_printed("clustering-acc").query("method == 'BSUFS'")["mean"].iloc[0])
+    59.18
     """
     return _read(name).copy()
 
