@@ -41,6 +41,14 @@ def test_batches_do_not_matter(n, cuts, size, seed):
     assert set(rows) <= set(range(n))
 
 
+def test_a_sample_larger_than_any_table_takes_no_more_than_the_rows():
+    sample = RowSample(10**12, 0)
+    for start in range(0, 20, 5):
+        sample.add(numbered(20)[start : start + 5])
+    np.testing.assert_array_equal(sample.rows(), numbered(20))
+    assert sample.of(numbered(20)).shape == (20, 2)
+
+
 def test_every_row_is_as_likely_as_every_other():
     drawn = [streamed(numbered(12), [5, 6], 4, seed)[:, 0].astype(int) for seed in range(3000)]
     counts = np.bincount(np.concatenate(drawn), minlength=12)

@@ -98,8 +98,9 @@ class RowSample:
         self._random = copy.deepcopy(check_random_state(random_state))
         self._n_seen = 0
         # By slot: the number that its row drew, the row's place in the stream, and what is in it.
-        self._drawn = np.full(size, np.inf)
-        self._places = np.full(size, -1)
+        # There are no more slots than the rows so far can fill, twice over.
+        self._drawn = np.empty(0)
+        self._places = np.empty(0, dtype=np.intp)
         self._rows: Array = np.empty((0, 0))
 
     def of(self, X: Any) -> Any:
@@ -144,18 +145,31 @@ class RowSample:
         X : array of shape (b, d)
             The batch, which may change afterwards.
         """
-        if not self._rows.size:
-            # Memory that is not written to is not taken.
-            self._rows = np.empty((self._size, X.shape[1]))
         drawn = self._random.random_sample(X.shape[0])
         places = np.arange(self._n_seen, self._n_seen + X.shape[0])
         self._n_seen += X.shape[0]
+        self._reserve(min(self._size, self._n_seen), X.shape[1])
+        n_slots = self._drawn.size
         best = np.lexsort(
             (np.concatenate([self._places, places]), np.concatenate([self._drawn, drawn]))
-        )[: self._size]
-        new = best[best >= self._size] - self._size
-        left = np.setdiff1d(np.arange(self._size), best)
+        )[:n_slots]
+        new = best[best >= n_slots] - n_slots
+        left = np.setdiff1d(np.arange(n_slots), best)
         self._drawn[left], self._places[left], self._rows[left] = drawn[new], places[new], X[new]
+
+    def _reserve(self, n_needed: int, n_columns: int) -> None:
+        """Make room for some rows; empty slots lose against every row."""
+        n_slots = self._drawn.size
+        if n_needed <= n_slots and n_columns == self._rows.shape[1]:
+            return
+        # Doubled, so that many small batches are not copied over and over.
+        n_more = min(self._size, max(n_needed, 2 * n_slots)) - n_slots
+        self._drawn = np.append(self._drawn, np.full(n_more, np.inf))
+        self._places = np.append(self._places, np.full(n_more, -1))
+        rows = np.empty((n_slots + n_more, n_columns))
+        if n_slots:
+            rows[:n_slots] = self._rows
+        self._rows = rows
 
     def rows(self) -> Array:
         """Return the rows drawn from the stream so far.
