@@ -70,6 +70,26 @@ def task(function: Any, *arguments: Any) -> Lazy:
     return Lazy(f"bsufs-{name}-{uuid4().hex}", (function, *arguments), False)
 
 
+def shared(value: Any) -> Lazy:
+    """Return a value as a task of its own: each worker gets it once, not once for every block.
+
+    Parameters
+    ----------
+    value : object
+        Anything that can be sent.
+
+    Returns
+    -------
+    Lazy
+        The value.
+    """
+    return task(_same, value)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
 class _Bundle:
     """Some lazy objects as one collection, as Dask's protocol wants it."""
 

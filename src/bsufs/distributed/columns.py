@@ -17,7 +17,7 @@ from scipy import linalg
 
 from bsufs._memory import KnownSize
 from bsufs._typing import Array, Indices, Mask
-from bsufs.distributed._tasks import compute, persist, task, tree_sum
+from bsufs.distributed._tasks import compute, persist, shared, task, tree_sum
 from bsufs.penalties import row_norms
 from bsufs.scatter import (
     RIDGE,
@@ -199,7 +199,7 @@ class BlockScatter(Scatter):
 
     def _block(self, rows: Any, columns: Any) -> Array:
         everything = np.arange(self.shape[0])
-        left = task(_same, self.columns(everything[rows]))
+        left = shared(self.columns(everything[rows]))
         across = self.gathered(self.each(_transposed_image, left))
         result: Array = np.ascontiguousarray(across[everything[columns]].T)
         return result
@@ -224,7 +224,7 @@ class BlockScatter(Scatter):
         """
         chosen = self.columns(features)
         Q, R = linalg.qr(chosen, mode="economic", check_finite=False)
-        (inner,) = compute(tree_sum(self.each(_shadow_gram, task(_same, Q))))
+        (inner,) = compute(tree_sum(self.each(_shadow_gram, shared(Q))))
         values, vectors = linalg.eigh(inner, check_finite=False)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         return R.T @ root * self.factor, chosen.T @ chosen * self.factor
@@ -280,7 +280,7 @@ class BlockScatter(Scatter):
 
     def _sample_product(self, Y: Array) -> Array:
         """Return X X'Y, in one pass over the blocks."""
-        (product,) = compute(tree_sum(self.each(_sample_image, task(_same, Y))))
+        (product,) = compute(tree_sum(self.each(_sample_image, shared(Y))))
         result: Array = product
         return result
 
@@ -309,7 +309,7 @@ class BlockScatter(Scatter):
         random = np.random.default_rng(0)
         filler = self.pieces(random.standard_normal((self.shape[0], missing)))
         left = left[:, sound] / np.sqrt(values[sound])
-        frame = BlockFrame(self, self.each(_images_and_filler, task(_same, left), filler), m)
+        frame = BlockFrame(self, self.each(_images_and_filler, shared(left), filler), m)
         # Twice: the first round leaves the square of the condition number times rounding.
         for _ in range(2):
             frame = frame.turned(task(_inverse_root, frame.lazy_gram()), m)
@@ -322,7 +322,7 @@ class BlockScatter(Scatter):
     def _explained_gains(self, features: Indices) -> Array:
         chosen = self.columns(features)
         lower = ridged_cholesky(chosen.T @ chosen)
-        gains = self.each(_regression_gains, task(_same, chosen), task(_same, lower))
+        gains = self.each(_regression_gains, shared(chosen), shared(lower))
         result: Array = compute(tree_sum(gains))[0]
         return result
 
@@ -334,7 +334,7 @@ class BlockScatter(Scatter):
         (gram,) = compute(tree_sum(self.each(_sample_gram, self.pieces(chosen))))
         values, basis = linalg.eigh(gram, check_finite=False)
         basis = basis[:, values > RIDGE * values[-1]]
-        (shadows,) = compute(tree_sum(self.each(_shadow_square, task(_same, basis))))
+        (shadows,) = compute(tree_sum(self.each(_shadow_square, shared(basis))))
         return float(shadows)
 
     def frame(self, W: Array) -> BlockFrame:
@@ -350,9 +350,7 @@ class BlockScatter(Scatter):
         BlockFrame
             The same.
         """
-        return BlockFrame(
-            self, [task(_same, piece) for piece in self.pieces(W)], W.shape[1]
-        ).persisted()
+        return BlockFrame(self, [shared(piece) for piece in self.pieces(W)], W.shape[1]).persisted()
 
 
 class BlockFrame:
@@ -550,10 +548,6 @@ def gram(A: Array) -> Array:
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         result: Array = A.T @ A
     return result
-
-
-def _same(A: Any) -> Any:
-    return A
 
 
 def _product(A: Array, R: Array) -> Array:

@@ -17,7 +17,7 @@ from scipy import linalg
 
 from bsufs._memory import KnownSize
 from bsufs._typing import Array, Indices, Mask
-from bsufs.distributed._tasks import compute, persist, task, tree_sum
+from bsufs.distributed._tasks import compute, persist, shared, task, tree_sum
 from bsufs.distributed.columns import BlockFrame, BlockScatter, gram
 from bsufs.solvers.row_blocks import Report, Rules, Snapshot, worth_packing
 from bsufs.solvers.w_steps import PolarStep, WStep
@@ -155,9 +155,9 @@ class DaskRows:
         ]
         own_vectors = [[vector[block.rows] for vector in by_row] for block in scatter.blocks]
         states = scatter.each(
-            _begin, pieces, Y, scatter.factor, task(_same, rules), own_frames, own_vectors
+            _begin, pieces, Y, scatter.factor, shared(rules), own_frames, own_vectors
         )
-        return self._settle(states, task(_same, True))[0]
+        return self._settle(states, shared(True))[0]
 
     def advance(self, rules: Rules, alive: Mask | None = None) -> Report:
         """Do an iteration, after which only some of the rows live.
@@ -202,15 +202,15 @@ class DaskRows:
     def _iteration(self, rules: Rules, states: list[Any]) -> tuple[list[Any], Any]:
         """Return the lazy states after an iteration, and whether Gram matrices told enough."""
         scatter = self.scatter
-        shared = task(_same, rules)
+        common = shared(rules)
         bits = [np.packbits(self.alive[block.rows]) for block in scatter.blocks]
-        opened = scatter.each(_open, states, shared, bits)
+        opened = scatter.each(_open, states, common, bits)
         opened, joint, sound = self._polar(opened)
         for _ in range(self.n_steps - 1):
             opened = scatter.each(_opened_again, opened, joint, scatter.factor)
             opened, joint, well = self._polar(opened)
             sound = task(_both, sound, well)
-        return scatter.each(_close, opened, joint, scatter.factor, shared), sound
+        return scatter.each(_close, opened, joint, scatter.factor, common), sound
 
     def _polar(self, opened: list[Any]) -> tuple[list[Any], Any, Any]:
         """Return the blocks, what they must know of each other, and whether that is sound.
@@ -248,10 +248,6 @@ class DaskRows:
 
 
 # ------------------------------------------------------------------ what a worker does with a block
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _both(one: bool, other: bool) -> bool:

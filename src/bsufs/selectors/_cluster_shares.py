@@ -110,16 +110,11 @@ class RowsWithWorkers:
 
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""
-        from bsufs.distributed._tasks import task
+        from bsufs.distributed._tasks import shared
 
-        # One copy for each worker, not one for each block.
-        shared = task(_unchanged, tuple(found))
-        shares: Array = self._scatter.gathered(self._scatter.each(_shares, self._rows, shared))
+        lazy = self._scatter.each(_shares, self._rows, shared(tuple(found)))
+        shares: Array = self._scatter.gathered(lazy)
         return shares
-
-
-def _unchanged(value: Any) -> Any:
-    return value
 
 
 def _at_hand(X: Array, rows: Indices | None) -> RowsAtHand:

@@ -172,7 +172,7 @@ class _ColumnFacts:
 
 
 def _by_columns(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indices]:
-    from bsufs.distributed._tasks import compute, persist, task
+    from bsufs.distributed._tasks import compute, persist, shared, task
     from bsufs.distributed.columns import scatter_of_columns
 
     n_rows = int(X.shape[0])
@@ -185,8 +185,8 @@ def _by_columns(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indice
         require_positive_weight(weight)
     if X.numblocks[0] > 1:
         X = X.rechunk({0: -1, 1: "auto" if X.numblocks[1] == 1 else X.chunks[1]})
-    shared = task(_unchanged, weight)
-    both = [task(_prepare_columns, block, shared) for block in _lazy_blocks(X)]
+    common = shared(weight)
+    both = [task(_prepare_columns, block, common) for block in _lazy_blocks(X)]
     prepared, lazy_facts = persist(
         [task(_first, pair) for pair in both], [task(_second, pair) for pair in both]
     )
@@ -214,10 +214,6 @@ def _lazy_blocks(X: Any) -> list[Any]:
         return blocks
     # Blocks that a cluster holds already are left out of a graph when it is optimised.
     return list(np.ravel(X.to_delayed(optimize_graph=False)))
-
-
-def _unchanged(value: Any) -> Any:
-    return value
 
 
 def _first(pair: tuple[Any, Any]) -> Any:
