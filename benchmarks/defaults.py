@@ -106,10 +106,10 @@ class Bench:
         return np.array([self.scores[key, seed] for seed in seeds])
 
     def _cluster(self, Z: np.ndarray, seed: int) -> float:
-        centres, _ = kmeans_plusplus(Z, self.n_classes, random_state=seed, n_local_trials=1)
+        centers, _ = kmeans_plusplus(Z, self.n_classes, random_state=seed, n_local_trials=1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model = KMeans(self.n_classes, init=centres, n_init=1, max_iter=200).fit(Z)
+            model = KMeans(self.n_classes, init=centers, n_init=1, max_iter=200).fit(Z)
         return 100.0 * clustering_accuracy(self.classes, model.labels_)
 
     def curve(self, ranking: np.ndarray, seeds: Iterable[int]) -> np.ndarray:
@@ -133,7 +133,7 @@ def row_settings(n_classes: int) -> Settings:
     for p, b in product(EXPONENTS, (1, 3, 10, 30)):
         found[f"p={p} b={b}"] = {"p": EXPONENTS[p], "beta_row": b, "lambda_element": 0.0}
     for rate in (0.03, 0.08, 0.12):
-        found[f"p=1/2 b=10 r={rate}"] = found["p=1/2 b=10"] | {"death_rate": rate}
+        found[f"p=1/2 b=10 r={rate}"] = found["p=1/2 b=10"] | {"drop_rate": rate}
     return found
 
 

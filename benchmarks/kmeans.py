@@ -27,7 +27,7 @@ def overlapping_blobs():
 
 
 def plain_starts(X):
-    """Return centres by plain k-means++: one candidate each."""
+    """Return centers by plain k-means++: one candidate each."""
     return [
         kmeans_plusplus(X, N_CLUSTERS, n_local_trials=1, random_state=run)[0]
         for run in range(N_RUNS)
@@ -41,7 +41,7 @@ def one_by_one(X, starts):
 
 
 def compare(name, X):
-    """Return two rows: from given centres, and with the seeding in the time."""
+    """Return two rows: from given centers, and with the seeding in the time."""
     starts = np.stack(plain_starts(X))
     rival_seconds, models = best_seconds(lambda: one_by_one(X, starts), repeats=5)
     seconds, runs = best_seconds(

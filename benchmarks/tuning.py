@@ -46,7 +46,7 @@ from benchmarks.defaults import (
     without_each,
 )
 from bsufs.metrics import batched_kmeans, clustering_accuracy, nogueira_stability
-from bsufs.metrics.criteria import CRITERIA, Criterion, Evidence, RankMean, oriented
+from bsufs.tuning.criteria import CRITERIA, Criterion, EvaluationData, RankMean, oriented
 from bsufs.selectors import (
     BSUFS,
     AlignedBSUFS,
@@ -184,7 +184,7 @@ class Laboratory:
         self.X, y = load(name)
         self.classes = np.unique(y, return_inverse=True)[1]
         self.n_classes = int(self.classes.max()) + 1
-        self.evidence = Evidence(self.X)
+        self.evidence = EvaluationData(self.X)
         self.memory = memory
         self.repetitions = repetitions
 
@@ -432,10 +432,10 @@ def print_correlations(measured: list[Measured]) -> None:
 
 def between_classes(X: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """Return the share of each column's variance that lies between classes."""
-    centred = X - X.mean(axis=0)
+    centered = X - X.mean(axis=0)
     counts = np.bincount(classes)
-    sums = np.stack([centred[classes == c].sum(axis=0) for c in range(counts.size)])
-    total = (centred**2).sum(axis=0)
+    sums = np.stack([centered[classes == c].sum(axis=0) for c in range(counts.size)])
+    total = (centered**2).sum(axis=0)
     between = (sums**2 / counts[:, None]).sum(axis=0)
     return np.divide(between, total, out=np.zeros_like(total), where=total > 0)
 

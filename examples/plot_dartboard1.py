@@ -12,7 +12,7 @@ show the rings.
 # is asked for two of the nine columns; the last panel shows the default of ``bsufs select``.
 import matplotlib.pyplot as plt
 
-from bsufs.datasets import make_dartboard1
+from bsufs_paper.datasets import make_dartboard1
 from bsufs.selectors import (
     BSUFS,
     FENPCAFS,
@@ -58,7 +58,7 @@ print(MaxVariance(2).fit(rings.data).get_feature_names_out(rings.feature_names))
 
 # %%
 # With noise as large as the rings, variance knows nothing, and the methods that live on it guess.
-# What is left is geometry: neighbours on a ring are close in the true columns.
+# What is left is geometry: neighbors on a ring are close in the true columns.
 loud = make_dartboard1(400, noise_scale=1.0, random_state=0)
 # sphinx_gallery_thumbnail_number = 2
 figure = draw(loud)
@@ -80,9 +80,9 @@ def times_found(method, noise_scale, draws=10):
 
 rows = np.arange(len(METHODS))
 figure, ax = plt.subplots(figsize=(7.6, 4.2), layout="constrained")
-for noise_scale, shift, colour in [(0.3, 0.2, "#8fa3b3"), (1.0, -0.2, "#d55e00")]:
+for noise_scale, shift, color in [(0.3, 0.2, "#8fa3b3"), (1.0, -0.2, "#d55e00")]:
     counts = [times_found(method, noise_scale) for method in METHODS]
-    bars = ax.barh(rows + shift, counts, 0.38, color=colour, label=f"noise {noise_scale:g}")
+    bars = ax.barh(rows + shift, counts, 0.38, color=color, label=f"noise {noise_scale:g}")
     ax.bar_label(bars, padding=3, fontsize=8)
 ax.set_yticks(rows, [method.__name__ for method in METHODS])
 ax.invert_yaxis()

@@ -37,12 +37,12 @@ from distributed import get_task_stream
 from bsufs import BSUFS
 
 with get_task_stream(client) as record:
-    selector = BSUFS(12, n_components=5, death_rate=0.3).fit(X)
+    selector = BSUFS(12, n_components=5, drop_rate=0.3).fit(X)
 print("selected:", *selector.selected_features_)
 
 # %%
 # The same as in one piece:
-alone = BSUFS(12, n_components=5, death_rate=0.3).fit(X.compute())
+alone = BSUFS(12, n_components=5, drop_rate=0.3).fit(X.compute())
 print("the same ranking:", bool((alone.ranking_ == selector.ranking_).all()))
 
 # %%

@@ -25,7 +25,7 @@ selectors = {
 # border, where all of them are white.
 import matplotlib.pyplot as plt
 
-from bsufs.plots import plot_pixels
+from bsufs.inspection.plots import plot_pixels
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
 for ax, (name, selector) in zip(axes, selectors.items(), strict=True):
@@ -34,7 +34,7 @@ for ax, (name, selector) in zip(axes, selectors.items(), strict=True):
 
 # %%
 # Now the labels, for the first time: cluster the images by the 16 pixels, and see how well the
-# clusters match the digits (normalised mutual information, 100 for a perfect match). Random pixels
+# clusters match the digits (normalized mutual information, 100 for a perfect match). Random pixels
 # are drawn 20 times.
 import numpy as np
 
@@ -55,8 +55,8 @@ random = [agreement(rng.choice(varying, 16, replace=False)) for _ in range(20)]
 figure, ax = plt.subplots(figsize=(7.5, 2.8), layout="constrained")
 names = ["16 random pixels", *(f"16 pixels of {name}" for name in selectors), "all 64 pixels"]
 values = [np.mean(random), *found.values()]
-colours = ["#8fa3b3", "#d55e00", "#d55e00", "#0072b2"]
-ax.barh(names, values, color=colours, height=0.62)
+colors = ["#8fa3b3", "#d55e00", "#d55e00", "#0072b2"]
+ax.barh(names, values, color=colors, height=0.62)
 ax.plot(random, np.zeros(20), "|", color="#1b2a34", markersize=11)
 for row, value in enumerate(values):
     ax.text(value + 1 if row else max(random) + 1.5, row, f"{value:.0f}", va="center")

@@ -33,7 +33,7 @@ names[100:102] = ["CTRL1", "CTRL2"]
 # %%
 # The usual preparation: divide by the depth of the cell, take logarithms. Counts without it would
 # select the genes with the largest numbers. All genes are then in one unit, so they are not
-# standardised: that would blow up the noise of genes that are hardly expressed.
+# standardized: that would blow up the noise of genes that are hardly expressed.
 size = counts.sum(axis=1, keepdims=True)
 table = pd.DataFrame(np.log1p(counts / size * np.median(size)), columns=names)
 

@@ -7,7 +7,7 @@ criterion with a tolerance, and the eye.
 """
 
 # %%
-# 30 measurements of cell nuclei in 569 images, in different units: standardise them first.
+# 30 measurements of cell nuclei in 569 images, in different units: standardize them first.
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
@@ -28,7 +28,7 @@ print(*selector.selected_features_, sep="\n")
 # no selection can get above that line.
 import matplotlib.pyplot as plt
 
-from bsufs.plots import plot_explained_variance
+from bsufs.inspection.plots import plot_explained_variance
 
 plot_explained_variance(selector, X)
 
@@ -54,11 +54,11 @@ for tolerance in (0.0, 0.05, 0.2):
 curve = search.criteria_.sort_values("n_features")
 figure, ax = plt.subplots(figsize=(6.8, 4), layout="constrained")
 ax.plot(curve["n_features"], 100 * curve["reconstruction"], "o-", color="#1b2a34", lw=2, ms=5)
-for (tolerance, number), colour in zip(
+for (tolerance, number), color in zip(
     chosen.items(), ["#66737d", "#0072b2", "#d55e00"], strict=True
 ):
-    ax.axvline(number, color=colour, ls="--", lw=1.4)
-    ax.text(number - 0.3, 14, f"tolerance {tolerance:g}", color=colour, rotation=90, ha="right")
+    ax.axvline(number, color=color, ls="--", lw=1.4)
+    ax.text(number - 0.3, 14, f"tolerance {tolerance:g}", color=color, rotation=90, ha="right")
 ax.set(xlabel="columns", ylabel="variance of held-out rows explained, %", xlim=(0, 31))
 ax.set(ylim=(10, 102), title="More columns explain more; a tolerance says when it is enough")
 ax.spines[["top", "right"]].set_visible(False)

@@ -67,7 +67,7 @@ figure.suptitle("The three best columns by their best cut, and the worst", fonts
 import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
-from bsufs.metrics.criteria import ClusteringAgreement, HeldOutReconstruction
+from bsufs.tuning.criteria import ClusteringAgreement, HeldOutReconstruction
 from bsufs.selectors import BSUFS, RandomSelector
 
 X = StandardScaler().fit_transform(wines.data)

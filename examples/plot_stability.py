@@ -24,7 +24,7 @@ X = pd.DataFrame(np.hstack([*groups, noise]), columns=names)
 # Six columns are asked for where three factors are. `explain` fits again on 40 random halves of the
 # rows and says how often each column comes back, with a 95 % interval.
 from bsufs import BSUFS, explain
-from bsufs.plots import plot_stability
+from bsufs.inspection.plots import plot_stability
 
 selector = BSUFS(6).fit(X)
 why = explain(selector, X, n_subsamples=40)
@@ -55,13 +55,13 @@ for row, method in enumerate(methods):
     ]
     found = nogueira_stability(masks)
     explained = np.mean([reconstruction(X, mask) for mask in masks])
-    colour = "#d55e00" if "BSUFS" in method.__name__ else "#66737d"
+    color = "#d55e00" if "BSUFS" in method.__name__ else "#66737d"
     ax.errorbar(
         found.value,
         row,
         xerr=[[found.value - found.lower], [found.upper - found.value]],
         fmt="o",
-        color=colour,
+        color=color,
         capsize=3,
     )
     ax.text(1.06, row, f"explains {explained:.0%}", va="center", fontsize=9, color="#66737d")

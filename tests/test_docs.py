@@ -120,7 +120,7 @@ def test_links_lead_somewhere(page):
 
 def test_the_spec_in_the_documentation_is_one():
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
-    from bsufs.experiments import load_spec
+    from bsufs_paper.experiments import load_spec
 
     (block,) = blocks("docs/experiments.md", "yaml")
     spec = load_spec(yaml.safe_load(block))

@@ -58,9 +58,9 @@ print(json.dumps(messages))
 # Every part of the library that an installation without extras has.
 LIBRARY = """
 import numpy as np
-import bsufs.graphs, bsufs.metrics.criteria
+import bsufs.graphs, bsufs.tuning.criteria
 from bsufs import ConsensusSelector, LabelFreeSearch, bsufs_path
-from bsufs.datasets import list_datasets
+from bsufs_paper.datasets import list_datasets
 from bsufs.metrics import redundancy
 from bsufs.selectors import all_selectors
 
@@ -97,11 +97,11 @@ def test_the_library_works_without_any_extra():
 
 def test_each_part_names_its_extra_when_it_is_imported():
     expected = {
-        "from bsufs import explain": ("bsufs.explanation", "plot"),
-        "import bsufs.plots": ("bsufs.explanation", "plot"),
-        "from bsufs import make_report": ("bsufs.selection_report", "report"),
-        "import bsufs.reporting": ("bsufs.reporting", "report"),
-        "import bsufs.experiments": ("bsufs.experiments", "experiments"),
+        "from bsufs import explain": ("bsufs.inspection.explanation", "plot"),
+        "import bsufs.inspection.plots": ("bsufs.inspection.explanation", "plot"),
+        "from bsufs import make_report": ("bsufs.inspection.page", "report"),
+        "import bsufs_paper.reporting": ("bsufs_paper.reporting", "report"),
+        "import bsufs_paper.experiments": ("bsufs_paper.experiments", "experiments"),
     }
     messages = messages_without(EXTRAS, *expected)
     for (part, extra), message in zip(expected.values(), messages, strict=True):
@@ -111,23 +111,23 @@ def test_each_part_names_its_extra_when_it_is_imported():
 
 @pytest.mark.parametrize("package", ["PIL", "jinja2", "matplotlib", "pandas", "yaml"])
 def test_a_report_lacks_one_package(package):
-    (message,) = messages_without([package], "import bsufs.reporting")
-    assert message == f'bsufs.reporting needs {package}: pip install "bsufs[report]"'
+    (message,) = messages_without([package], "import bsufs_paper.reporting")
+    assert message == f'bsufs_paper.reporting needs {package}: pip install "bsufs[report]"'
 
 
 def test_what_is_imported_when_it_is_used(tmp_path):
     (tmp_path / "mine.yaml").write_text("name: mine")
     messages = messages_without(
         ("distributed", "matplotlib", "yaml"),
-        "from bsufs.experiments import DaskExecutor; DaskExecutor('tcp://127.0.0.1:9')",
-        f"from bsufs.experiments import load_spec; load_spec({str(tmp_path / 'mine.yaml')!r})",
-        "import numpy as np; from bsufs import BSUFS; from bsufs.plots import plot_scores; "
+        "from bsufs_paper.experiments import DaskExecutor; DaskExecutor('tcp://127.0.0.1:9')",
+        f"from bsufs_paper.experiments import load_spec; load_spec({str(tmp_path / 'mine.yaml')!r})",
+        "import numpy as np; from bsufs import BSUFS; from bsufs.inspection.plots import plot_scores; "
         "plot_scores(BSUFS(1).fit(np.eye(3)))",
     )
     assert messages == [
         'The address of a scheduler needs distributed: pip install "bsufs[dask]"',
         'A spec in a file needs yaml: pip install "bsufs[experiments]"',
-        'bsufs.plots needs matplotlib: pip install "bsufs[plot]"',
+        'bsufs.inspection.plots needs matplotlib: pip install "bsufs[plot]"',
     ]
 
 
@@ -143,12 +143,12 @@ def test_what_is_imported_when_it_is_used(tmp_path):
         (
             "jinja2",
             ["select", "t.csv", "--report", "p.html"],
-            'error: bsufs.selection_report needs jinja2: pip install "bsufs[report]"',
+            'error: bsufs.inspection.page needs jinja2: pip install "bsufs[report]"',
         ),
         (
             "pyarrow",
             ["run", "mine.yaml"],
-            'error: bsufs.experiments needs pyarrow: pip install "bsufs[experiments]"',
+            'error: bsufs_paper.experiments needs pyarrow: pip install "bsufs[experiments]"',
         ),
     ],
 )
@@ -168,6 +168,6 @@ print(said.getvalue(), end="")
 
 
 def test_a_missing_module_of_our_own_is_a_defect():
-    with pytest.raises(ModuleNotFoundError) as raised, needs("bsufs.plots", "plot"):
+    with pytest.raises(ModuleNotFoundError) as raised, needs("bsufs.inspection.plots", "plot"):
         import bsufs.nowhere  # noqa: F401 - it is not there
     assert not isinstance(raised.value, MissingExtraError)

@@ -1,4 +1,4 @@
-"""Neighbours against brute force, and the properties that make an affinity a graph."""
+"""Neighbors against brute force, and the properties that make an affinity a graph."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from scipy.spatial.distance import cdist
 
 from bsufs import graphs
 from bsufs.graphs import (
-    Neighbours,
-    adaptive_neighbours,
+    Neighbors,
+    adaptive_neighbors,
     adaptive_weights,
     affinity,
     components_by_size,
@@ -39,7 +39,7 @@ def rng():
 
 @pytest.mark.parametrize("batch_bytes", [1, 1000, 2**25])
 @pytest.mark.parametrize("count", [1, 4, 40])
-def test_neighbours_equal_brute_force_with_many_ties(rng, monkeypatch, batch_bytes, count):
+def test_neighbors_equal_brute_force_with_many_ties(rng, monkeypatch, batch_bytes, count):
     monkeypatch.setattr(graphs, "_BATCH_BYTES", batch_bytes)
     X = rng.integers(0, 3, size=(40, 4)).astype(float)
     found = nearest_samples(X, count, with_mean_distance=True)
@@ -49,7 +49,7 @@ def test_neighbours_equal_brute_force_with_many_ties(rng, monkeypatch, batch_byt
     assert found.mean_distance == pytest.approx(mean, rel=1e-14)
 
 
-def test_neighbours_of_sparse_and_shifted_data(rng):
+def test_neighbors_of_sparse_and_shifted_data(rng):
     X = rng.standard_normal((60, 5)) * (rng.random((60, 5)) < 0.5)
     expected = nearest_samples(X, 6)
     np.testing.assert_allclose(
@@ -61,16 +61,16 @@ def test_neighbours_of_sparse_and_shifted_data(rng):
     np.testing.assert_allclose(shifted.squared_distances, expected.squared_distances, atol=1e-8)
 
 
-def test_too_many_neighbours_are_refused():
+def test_too_many_neighbors_are_refused():
     with pytest.raises(ValueError, match="count must be from 1 to n_samples = 3, got 4"):
         nearest_samples(np.eye(3), 4)
 
 
 def test_others_leave_out_the_sample_and_after_first_the_first():
-    neighbours = nearest_samples(np.array([[0.0], [0.0], [0.0], [5.0]]), 3)
-    np.testing.assert_array_equal(neighbours.indices[2], [0, 1, 2])
-    np.testing.assert_array_equal(neighbours.others().indices[:3], [[1, 2], [0, 2], [0, 1]])
-    np.testing.assert_array_equal(neighbours.after_first().indices[2], [1, 2])
+    neighbors = nearest_samples(np.array([[0.0], [0.0], [0.0], [5.0]]), 3)
+    np.testing.assert_array_equal(neighbors.indices[2], [0, 1, 2])
+    np.testing.assert_array_equal(neighbors.others().indices[:3], [[1, 2], [0, 2], [0, 1]])
+    np.testing.assert_array_equal(neighbors.after_first().indices[2], [1, 2])
     crowded = nearest_samples(np.zeros((4, 1)), 2)
     np.testing.assert_array_equal(crowded.others().indices.ravel(), [1, 0, 0, 0])
 
@@ -78,7 +78,7 @@ def test_others_leave_out_the_sample_and_after_first_the_first():
 @pytest.mark.parametrize("weight", ["binary", "heat", "cosine"])
 def test_affinities_equal_the_dense_formula(rng, weight):
     X = rng.standard_normal((50, 3))
-    neighbours = nearest_samples(X, 5, with_mean_distance=True)
+    neighbors = nearest_samples(X, 5, with_mean_distance=True)
     indices, _, t = brute_force(X, 5)
     D = cdist(X, X, "sqeuclidean")
     lengths = np.linalg.norm(X, axis=1)
@@ -92,15 +92,15 @@ def test_affinities_equal_the_dense_formula(rng, weight):
     np.fill_diagonal(expected, 0.0)
     expected = np.maximum(expected, expected.T)
     for data in (X, sparse.csr_array(X)):
-        G = affinity(neighbours, weight, data)
+        G = affinity(neighbors, weight, data)
         np.testing.assert_allclose(G.toarray(), expected, atol=1e-13)
 
 
 def test_equal_and_zero_samples_make_no_invalid_weights():
     X = np.zeros((6, 2))
-    neighbours = nearest_samples(X, 3, with_mean_distance=True)
-    assert affinity(neighbours, "heat", X).max() == 1.0
-    assert affinity(neighbours, "cosine", X).nnz == 0
+    neighbors = nearest_samples(X, 3, with_mean_distance=True)
+    assert affinity(neighbors, "heat", X).max() == 1.0
+    assert affinity(neighbors, "cosine", X).nnz == 0
 
 
 def test_laplacian_and_components(rng):
@@ -129,7 +129,7 @@ def test_lowest_eigenvectors_of_graphs_in_pieces(rng, monkeypatch, small):
 
 
 @pytest.mark.parametrize("n_pieces", [1, 3])
-def test_spectral_responses_solve_the_generalised_eigenproblem(rng, n_pieces):
+def test_spectral_responses_solve_the_generalized_eigenproblem(rng, n_pieces):
     X = np.vstack([rng.standard_normal((50, 3)) + 50.0 * piece for piece in range(n_pieces)])
     G = affinity(nearest_samples(X, 6, with_mean_distance=True), "heat")
     D = G.sum(axis=1)
@@ -181,7 +181,7 @@ def test_an_isolated_sample_gives_no_invalid_response():
     assert spectral_responses(sparse.csr_array((3, 3)), 2)[0].size == 0
 
 
-def test_adaptive_weights_minimise_over_the_simplex(rng):
+def test_adaptive_weights_minimize_over_the_simplex(rng):
     distances = np.sort(rng.random((20, 6)), axis=1)
     weights, slack = adaptive_weights(distances)
     np.testing.assert_allclose(weights, onto_simplex(-distances[:, :-1] / slack[:, None]))
@@ -256,9 +256,9 @@ def test_the_swapped_ridge_is_the_formula_it_stands_for(rng):
     np.testing.assert_allclose(L, expected, atol=1e-12)
 
 
-def test_neighbours_know_no_mean_distance_unless_asked():
+def test_neighbors_know_no_mean_distance_unless_asked():
     assert np.isnan(nearest_samples(np.eye(3), 2).mean_distance)
-    assert np.isnan(Neighbours(np.zeros((1, 1), dtype=int), np.zeros((1, 1))).mean_distance)
+    assert np.isnan(Neighbors(np.zeros((1, 1), dtype=int), np.zeros((1, 1))).mean_distance)
 
 
 def test_units_change_for_extreme_data_alone():
@@ -271,11 +271,11 @@ def test_units_change_for_extreme_data_alone():
         np.testing.assert_allclose(large / large[0, 0], X)
 
 
-def test_adaptive_neighbours_of_few_samples():
-    indices, weights, half_slack = adaptive_neighbours(np.array([[0.0], [1.0]]), 5)
+def test_adaptive_neighbors_of_few_samples():
+    indices, weights, half_slack = adaptive_neighbors(np.array([[0.0], [1.0]]), 5)
     np.testing.assert_array_equal(indices, [[1], [0]])
     np.testing.assert_array_equal(weights, 1.0)
     assert half_slack == 1.0
-    indices, weights, half_slack = adaptive_neighbours(np.zeros((4, 1)), 5)
+    indices, weights, half_slack = adaptive_neighbors(np.zeros((4, 1)), 5)
     np.testing.assert_allclose(weights, 0.5)
     assert half_slack == 1.0

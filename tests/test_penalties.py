@@ -34,7 +34,7 @@ logarithms = st.floats(-12, 12)
 
 
 def exact_prox(a, t, s):
-    """Return the minimiser of t x^s + (x - a)^2 / 2 over x >= 0 to 45 digits.
+    """Return the minimizer of t x^s + (x - a)^2 / 2 over x >= 0 to 45 digits.
 
     Newton's method on the stationarity condition from x = a, where it descends to the larger root
     if there is one; zero otherwise, or where zero has the smaller objective. Uses no threshold.
@@ -70,7 +70,7 @@ def relative_objective(v, k, s):
 
 
 def relative_strength(a, t, s):
-    """Return t a^(s - 2), capped far above the value at which zero is the minimiser."""
+    """Return t a^(s - 2), capped far above the value at which zero is the minimizer."""
     return math.exp(min(math.log(t) + (s - 2) * math.log(float(a)), 300.0))
 
 

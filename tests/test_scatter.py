@@ -232,7 +232,7 @@ def test_repeated_and_missing_eigenvalues_are_found():
         assert scatter.max_rank == 3
 
 
-def test_centring_costs_a_dimension():
+def test_centering_costs_a_dimension():
     for n, rank in ((6, 5), (7, 6), (8, 7), (9, 7)):
         for scatter in every_kind(some_data(n, 7)):
             assert scatter.max_rank == rank

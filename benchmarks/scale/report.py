@@ -54,7 +54,7 @@ def plot(titles, results, path):
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(12, 9), layout="constrained")
-    colours = {name: f"C{number}" for number, name in enumerate(titles)}
+    colors = {name: f"C{number}" for number, name in enumerate(titles)}
     for (times, peaks), axis in zip(axes, "nd", strict=True):
         for name, title in titles.items():
             entries = [entry for entry in results if entry["name"] == name]
@@ -63,8 +63,8 @@ def plot(titles, results, path):
                 continue
             seconds = [result["cpu_seconds"] for result in found]
             label = f"{title}: {axis}^{slope(sizes, seconds):.2f}"
-            times.loglog(sizes, seconds, marker="o", color=colours[name], label=label)
-            _draw_peaks(peaks, title, sizes, found, colours[name])
+            times.loglog(sizes, seconds, marker="o", color=colors[name], label=label)
+            _draw_peaks(peaks, title, sizes, found, colors[name])
         fixed = {"n": "rows, of 500 features", "d": "features, of 200 samples"}[axis]
         shortest, longest = times.get_xlim()
         bytes_each = 8 * {"n": 500, "d": 200}[axis] / 2**20
@@ -80,11 +80,11 @@ def plot(titles, results, path):
     plt.close(figure)
 
 
-def _draw_peaks(axis, title, sizes, results, colour):
+def _draw_peaks(axis, title, sizes, results, color):
     """Draw the peak of the process, or those of the client and of the largest worker."""
     styles = {"peak_mb": ("-", ""), "worker_peak_mb": ("-", ", worker"),
               "client_peak_mb": ("--", ", client")}  # fmt: skip
     for key, (style, who) in styles.items():
         if key in results[0]:
             values = [result[key] for result in results]
-            axis.loglog(sizes, values, style, marker="o", color=colour, label=title + who)
+            axis.loglog(sizes, values, style, marker="o", color=color, label=title + who)

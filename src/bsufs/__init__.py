@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bsufs.explanation import explain
-    from bsufs.selection_report import make_report
+    from bsufs.inspection.explanation import explain
+    from bsufs.inspection.page import make_report
     from bsufs.selectors import BSUFS, AlignedBSUFS, SparsityPath, bsufs_path
     from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
@@ -33,8 +33,8 @@ _HOMES = {
     "LabelFreeSearch": "bsufs.tuning",
     "SparsityPath": "bsufs.selectors",
     "bsufs_path": "bsufs.selectors",
-    "explain": "bsufs.explanation",
-    "make_report": "bsufs.selection_report",
+    "explain": "bsufs.inspection.explanation",
+    "make_report": "bsufs.inspection.page",
 }
 
 

@@ -15,21 +15,11 @@ LEFTOVERS = ".*.tmp"
 
 
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file that takes its place once it is complete and on the disk.
 
     What is written goes to a temporary file in the same folder. Where anything fails, also by
     Ctrl-C, that one is removed and an old file stays as it was.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; one that is there is replaced and lends its permissions.
-
-    Yields
-    ------
-    binary file
-        To write to.
     """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.tmp")

@@ -11,50 +11,13 @@ class MissingExtraError(ModuleNotFoundError):
 
 
 def install_hint(what: str, package: str | None, extra: str) -> str:
-    """Return what to install for a part of the library.
-
-    Parameters
-    ----------
-    what : str
-        The part.
-    package : str or None
-        The package that it lacks.
-    extra : str
-        The extra that brings it.
-
-    Returns
-    -------
-    str
-        One line.
-
-    Examples
-    --------
-    >>> from bsufs._extras import install_hint
-    >>> install_hint("bsufs.plots", "matplotlib", "plot")
-    'bsufs.plots needs matplotlib: pip install "bsufs[plot]"'
-    """
+    """Return what to install for a part of the library."""
     return f'{what} needs {package}: pip install "bsufs[{extra}]"'
 
 
 @contextlib.contextmanager
 def needs(what: str, extra: str, otherwise: str = "") -> Iterator[None]:
-    """Say what to install where an import of another package fails.
-
-    Parameters
-    ----------
-    what : str
-        The part of the library that imports. Where parts stand within one another, the outermost
-        has the last word: its extra brings all that those inside need.
-    extra : str
-        The extra that brings what it imports.
-    otherwise : str, default=""
-        What to do instead of installing.
-
-    Yields
-    ------
-    None
-        For the imports.
-    """
+    """Say what to install where an import of another package fails."""
     try:
         yield
     except ModuleNotFoundError as error:

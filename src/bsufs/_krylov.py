@@ -25,15 +25,7 @@ _MOST_RESTARTS = 100
 
 
 class KrylovSpace:
-    """A Krylov space with full orthogonalisation, restarted from its best vectors when it is full.
-
-    Parameters
-    ----------
-    product : callable
-        Multiplies the operator with a vector.
-    size : int
-        Its size; several times larger than the number of pairs that are wanted.
-    """
+    """A Krylov space with full orthogonalization, restarted from its best vectors when full."""
 
     def __init__(self, product: Callable[[Array], Array], size: int) -> None:
         self._product = product
@@ -46,21 +38,7 @@ class KrylovSpace:
         self._coupling = 0.0
 
     def largest(self, n_wanted: Callable[[Array], int]) -> tuple[Array, Array]:
-        """Return the largest eigenpairs.
-
-        Parameters
-        ----------
-        n_wanted : callable
-            Given eigenvalues in descending order, the last ones still rough, how many pairs are
-            wanted; more than there are where that cannot be told yet.
-
-        Returns
-        -------
-        values : array of shape (k,)
-            In descending order.
-        vectors : array of shape (size, k)
-            Orthonormal.
-        """
+        """Return the largest eigenpairs."""
         n_restarts = 0
         while True:
             values, rotation = self._expanded()

@@ -22,20 +22,6 @@ def some_eigenpairs(A: Array, first: int, last: int) -> tuple[Array, Array]:
 
     LAPACK's routine for a range of eigenvalues may return too few pairs, without an error, where
     eigenvalues repeat; then all pairs are computed and the range is cut out.
-
-    Parameters
-    ----------
-    A : array of shape (d, d)
-        A symmetric matrix.
-    first, last : int
-        The range, both ends included.
-
-    Returns
-    -------
-    values : array of shape (last - first + 1,)
-        In ascending order.
-    vectors : array of shape (d, last - first + 1)
-        Orthonormal.
     """
     values: Any
     vectors: Any
@@ -54,24 +40,6 @@ def largest_eigenpairs(
 
     Eigenvalues over many orders of magnitude can leave no gap for Lanczos to converge by; then,
     where d is moderate, the matrix is formed and decomposed.
-
-    Parameters
-    ----------
-    product : callable
-        Multiplies the matrix with a vector, or with a matrix.
-    d : int
-        Its size.
-    count : int
-        How many pairs, fewer than d.
-    start : array of shape (d,)
-        Where to start.
-
-    Returns
-    -------
-    values : array of shape (count,)
-        In ascending order.
-    vectors : array of shape (d, count)
-        Orthonormal.
     """
     operator = LinearOperator((d, d), matvec=product, dtype=np.float64)
     dense_is_an_option = d <= _MODERATE

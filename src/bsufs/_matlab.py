@@ -13,17 +13,6 @@ _SPARSE_ARRAYS = {"spmatrix": False} if "spmatrix" in inspect.signature(loadmat)
 
 
 def matlab_arrays(file: Any) -> dict[str, Any]:
-    """Return the arrays of a MATLAB file.
-
-    Parameters
-    ----------
-    file : path or binary file
-        Where to read.
-
-    Returns
-    -------
-    dict of str to array or sparse array
-        By name, without what the format keeps for itself.
-    """
+    """Return the arrays of a MATLAB file."""
     stored = loadmat(file, **_SPARSE_ARRAYS)
     return {name: value for name, value in stored.items() if not name.startswith("__")}

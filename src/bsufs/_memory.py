@@ -18,25 +18,7 @@ _NO_LIMIT = 2**60
 
 
 def parse_size(text: str) -> int:
-    """Read a number of bytes such as 2GB, 500M or 1.5GiB.
-
-    Parameters
-    ----------
-    text : str
-        A number and a unit: B, KB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (of 1024); the
-        final B may be left out.
-
-    Returns
-    -------
-    int
-        Bytes.
-
-    Examples
-    --------
-    >>> from bsufs._memory import parse_size
-    >>> parse_size("1.5GB"), parse_size("2KiB")
-    (1500000000, 2048)
-    """
+    """Read a number of bytes such as 2GB, 500M or 1.5GiB."""
     found = _SIZE.fullmatch(text)
     if found is None or (found[3] and not found[2]):
         raise ValueError(f"a size must be a number and a unit, such as 2GB or 500MB, got {text!r}.")
@@ -50,24 +32,7 @@ def parse_size(text: str) -> int:
 
 
 def size_in_words(n_bytes: float) -> str:
-    """Return a number of bytes as people read it.
-
-    Parameters
-    ----------
-    n_bytes : float
-        How many.
-
-    Returns
-    -------
-    str
-        Such as 1.5 GB; powers of 1000.
-
-    Examples
-    --------
-    >>> from bsufs._memory import size_in_words
-    >>> size_in_words(20_000_000_000), size_in_words(2048)
-    ('20.0 GB', '2.0 KB')
-    """
+    """Return a number of bytes as people read it."""
     for unit in ("bytes", "KB", "MB", "GB"):
         if n_bytes < 1000:
             return f"{n_bytes:.0f} bytes" if unit == "bytes" else f"{n_bytes:.1f} {unit}"
@@ -80,11 +45,6 @@ def available_memory() -> int:
 
     The least of what the machine has free, what the limits of the control groups leave (containers,
     batch systems), and what the limit on the address space leaves.
-
-    Returns
-    -------
-    int
-        Bytes; where the system does not tell, a number that bounds nothing.
     """
     known = [_free_on_the_machine(), *_left_by_groups(), _left_of_address_space()]
     return max(0, min(size for size in known if size is not None))

@@ -1,7 +1,7 @@
-"""Nearest-neighbour graphs of samples: the one source of neighbours, affinities and Laplacians.
+"""Nearest-neighbor graphs of samples: the one source of neighbors, affinities and Laplacians.
 
 Everything here is sparse or works in batches of rows: no array of n x n numbers is ever kept.
-Neighbours are exact, and samples at equal distance are taken in the order of their rows, so that
+Neighbors are exact, and samples at equal distance are taken in the order of their rows, so that
 the same data give the same graph everywhere. The search is a blockwise one of its own for that
 reason: it keeps ties of whole numbers exact and gives them to the lower index, which tree searches
 do not promise, and this layer does not import scikit-learn.
@@ -30,67 +30,34 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Neighbours:
-    """The nearest samples of each sample, nearest first.
-
-    Parameters
-    ----------
-    indices : array of int of shape (n_samples, count)
-        Row numbers.
-    squared_distances : array of shape (n_samples, count)
-        Their squared Euclidean distances, ascending.
-    mean_distance : float
-        Mean of all n_samples ** 2 plain distances; NaN if it was not asked for.
-    """
+class Neighbors:
+    """The nearest samples of each sample, nearest first."""
 
     indices: Indices
     squared_distances: Array
     mean_distance: float = float("nan")
 
-    def others(self) -> Neighbours:
-        """Return the neighbours without the sample itself, one fewer for each sample.
+    def others(self) -> Neighbors:
+        """Return the neighbors without the sample itself, one fewer for each sample.
 
-        A sample whose copies have crowded it out of its own list gives up its last neighbour.
-
-        Returns
-        -------
-        Neighbours
-            Neighbours that are other samples.
+        A sample whose copies have crowded it out of its own list gives up its last neighbor.
         """
         n, count = self.indices.shape
         dropped = self.indices == np.arange(n)[:, None]
         dropped[~dropped.any(axis=1), count - 1] = True
-        return Neighbours(
+        return Neighbors(
             self.indices[~dropped].reshape(n, count - 1),
             self.squared_distances[~dropped].reshape(n, count - 1),
             self.mean_distance,
         )
 
-    def after_first(self) -> Neighbours:
-        """Return the neighbours without the first of each sample, be it the sample or a copy.
-
-        Returns
-        -------
-        Neighbours
-            All but the first column.
-        """
-        return Neighbours(self.indices[:, 1:], self.squared_distances[:, 1:], self.mean_distance)
+    def after_first(self) -> Neighbors:
+        """Return the neighbors without the first of each sample, be it the sample or a copy."""
+        return Neighbors(self.indices[:, 1:], self.squared_distances[:, 1:], self.mean_distance)
 
 
 def in_safe_units(X: Any) -> Any:
-    """Return the data in double precision, in units in which their squares stay in range.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        The data; not changed.
-
-    Returns
-    -------
-    array or sparse array of shape (n_samples, n_features)
-        The same numbers for all but very large and very small data, which are multiplied by a power
-        of two.
-    """
+    """Return the data in double precision, in units in which their squares stay in range."""
     if sparse.issparse(X):
         X = sparse.csr_array(X, dtype=np.float64)
         exponent = safe_unit_exponent(float(np.abs(X.data).max(initial=0.0)))
@@ -103,26 +70,13 @@ def in_safe_units(X: Any) -> Any:
 
 
 def row_batches(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
-    """Cut rows into slices that need little memory at a time.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-    bytes_per_row : int
-        Bytes of the temporary array that a row causes.
-
-    Yields
-    ------
-    slice
-        Consecutive rows.
-    """
+    """Cut rows into slices that need little memory at a time."""
     step = max(1, _BATCH_BYTES // max(bytes_per_row, 1))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
 
-def nearest_samples(X: Any, count: int, *, with_mean_distance: bool = False) -> Neighbours:
+def nearest_samples(X: Any, count: int, *, with_mean_distance: bool = False) -> Neighbors:
     """Find the nearest samples of each sample, itself among them.
 
     Samples at equal distance come in the order of their rows, so a copy in an earlier row comes
@@ -139,7 +93,7 @@ def nearest_samples(X: Any, count: int, *, with_mean_distance: bool = False) -> 
 
     Returns
     -------
-    Neighbours
+    Neighbors
         Indices and squared distances.
 
     Examples
@@ -179,7 +133,7 @@ def nearest_samples(X: Any, count: int, *, with_mean_distance: bool = False) -> 
         if with_mean_distance:
             total += float(np.sqrt(D, out=D).sum())
     mean = total / n**2 if with_mean_distance else float("nan")
-    return Neighbours(indices, distances, mean)
+    return Neighbors(indices, distances, mean)
 
 
 def _smallest(D: Array, count: int) -> tuple[Indices, Array]:
@@ -194,17 +148,17 @@ def _smallest(D: Array, count: int) -> tuple[Indices, Array]:
     return columns[kept], values[kept]
 
 
-def affinity(neighbours: Neighbours, weight: str, X: Any = None) -> Any:
-    r"""Return the symmetric affinity matrix of a nearest-neighbour graph.
+def affinity(neighbors: Neighbors, weight: str, X: Any = None) -> Any:
+    r"""Return the symmetric affinity matrix of a nearest-neighbor graph.
 
-    Two samples are joined if one is among the neighbours of the other, by the larger of the two
+    Two samples are joined if one is among the neighbors of the other, by the larger of the two
     weights. The weights are 1 ("binary"), :math:`\exp(-d^2 / 2t^2)` with t the mean of all
     distances ("heat"), or the cosine of the two samples ("cosine"; a negative one joins nothing).
 
     Parameters
     ----------
-    neighbours : Neighbours
-        Neighbours of each sample; the sample itself is skipped. "heat" needs the mean distance.
+    neighbors : Neighbors
+        Neighbors of each sample; the sample itself is skipped. "heat" needs the mean distance.
     weight : {"binary", "heat", "cosine"}
         Kind of weight.
     X : array or sparse matrix of shape (n_samples, n_features), optional
@@ -215,16 +169,16 @@ def affinity(neighbours: Neighbours, weight: str, X: Any = None) -> Any:
     sparse array of shape (n_samples, n_samples)
         Non-negative weights, zero on the diagonal.
     """
-    n, count = neighbours.indices.shape
+    n, count = neighbors.indices.shape
     rows = np.repeat(np.arange(n), count)
-    columns = neighbours.indices.ravel()
+    columns = neighbors.indices.ravel()
     if weight == "binary":
         values = np.ones(n * count)
     elif weight == "heat":
-        width = neighbours.mean_distance
+        width = neighbors.mean_distance
         # All samples equal: every distance is zero, and so is their mean.
         scale = 2.0 * width**2 if width > 0 else 1.0
-        values = np.exp(-neighbours.squared_distances.ravel() / scale)
+        values = np.exp(-neighbors.squared_distances.ravel() / scale)
     else:
         values = _cosines(X, rows, columns)
     other = rows != columns
@@ -254,38 +208,14 @@ def _cosines(X: Any, rows: Indices, columns: Indices) -> Array:
 
 
 def directed_affinity(indices: Indices, weights: Array) -> Any:
-    """Return the matrix that holds the weight of each sample's neighbours in its row.
-
-    Parameters
-    ----------
-    indices : array of int of shape (n_samples, k)
-        Neighbours of each sample.
-    weights : array of shape (n_samples, k)
-        Their weights.
-
-    Returns
-    -------
-    sparse array of shape (n_samples, n_samples)
-        The weights.
-    """
+    """Return the matrix that holds the weight of each sample's neighbors in its row."""
     n, k = indices.shape
     rows = np.repeat(np.arange(n), k)
     return sparse.csr_array((weights.ravel(), (rows, indices.ravel())), shape=(n, n))
 
 
 def symmetric(A: Any) -> Any:
-    """Return (A + A') / 2 as a sparse array.
-
-    Parameters
-    ----------
-    A : sparse array of shape (n_samples, n_samples)
-        Any square matrix.
-
-    Returns
-    -------
-    sparse array of shape (n_samples, n_samples)
-        Its symmetric part.
-    """
+    """Return (A + A') / 2 as a sparse array."""
     return sparse.csr_array((A + A.T) * 0.5)
 
 
@@ -309,18 +239,6 @@ def components_by_size(A: Any) -> tuple[int, Indices]:
     """Find the connected components of a graph, the largest first.
 
     Components of equal size are numbered in the order of their first samples.
-
-    Parameters
-    ----------
-    A : sparse array of shape (n_samples, n_samples)
-        Symmetric affinities.
-
-    Returns
-    -------
-    count : int
-        Number of components.
-    labels : array of int of shape (n_samples,)
-        Component of each sample, from 0.
     """
     count, raw = connected_components(A, directed=False)
     sizes = np.bincount(raw, minlength=count)
@@ -335,24 +253,6 @@ def lowest_eigenpairs(L: Any, null: Any, bound: float, count: int) -> tuple[Arra
 
     The null space of a Laplacian is known from the components of its graph. Taking it out leaves
     nothing that repeats exactly, which is what a Lanczos iteration cannot see.
-
-    Parameters
-    ----------
-    L : sparse array of shape (n_samples, n_samples)
-        Symmetric and positive semidefinite.
-    null : sparse array of shape (n_samples, n_components)
-        Orthonormal basis of its null space.
-    bound : float
-        A positive upper bound on its eigenvalues.
-    count : int
-        How many eigenpairs; at most n_samples minus the dimension of the null space.
-
-    Returns
-    -------
-    values : array of shape (count,)
-        Ascending.
-    vectors : array of shape (n_samples, count)
-        Orthonormal.
     """
     n = L.shape[0]
     if count == 0:
@@ -381,20 +281,6 @@ def lowest_laplacian_eigenvectors(A: Any, count: int) -> tuple[Array, Array]:
 
     The eigenvectors of the eigenvalue zero are the indicators of the connected components, the
     largest first.
-
-    Parameters
-    ----------
-    A : sparse array of shape (n_samples, n_samples)
-        Symmetric affinities.
-    count : int
-        How many, at most n_samples.
-
-    Returns
-    -------
-    values : array of shape (count,)
-        Ascending.
-    vectors : array of shape (n_samples, count)
-        Orthonormal.
     """
     n = A.shape[0]
     n_connected, labels = components_by_size(A)
@@ -418,22 +304,6 @@ def spectral_responses(G: Any, count: int, floor: float = 1e-6) -> tuple[Array, 
     orthogonal. On a graph in several pieces the first are constant on each piece: the indicators
     of all pieces but the largest, in order of size, made orthogonal to the constant and then to
     each other. Samples without an edge belong to no piece.
-
-    Parameters
-    ----------
-    G : sparse array of shape (n_samples, n_samples)
-        Symmetric affinities.
-    count : int
-        How many at most.
-    floor : float, default=1e-6
-        Functions whose eigenvalue has a smaller modulus are left out.
-
-    Returns
-    -------
-    values : array of shape (m,)
-        The eigenvalues, descending.
-    responses : array of shape (n_samples, m)
-        The functions, m at most `count`.
     """
     n = G.shape[0]
     degrees = G.sum(axis=1)
@@ -475,25 +345,11 @@ def _indicators(labels: Indices, count: int, weights: Array) -> Any:
 
 
 def adaptive_weights(squared_distances: Array, *, uniform_ties: bool = True) -> tuple[Array, Array]:
-    r"""Return neighbour weights on the simplex that fall to zero at the last neighbour.
+    r"""Return neighbor weights on the simplex that fall to zero at the last neighbor.
 
     For :math:`d_1 \le \dots \le d_{k+1}` they are :math:`(d_{k+1} - d_j) / s` with
-    :math:`s = k d_{k+1} - \sum_{j \le k} d_j`, the minimiser of
+    :math:`s = k d_{k+1} - \sum_{j \le k} d_j`, the minimizer of
     :math:`\sum_j d_j a_j + \tfrac{s}{2} \sum_j a_j^2` over the simplex.
-
-    Parameters
-    ----------
-    squared_distances : array of shape (n_samples, k + 1)
-        Ascending in each row.
-    uniform_ties : bool, default=True
-        Whether neighbours that are all at the same distance weigh 1/k each, rather than nothing.
-
-    Returns
-    -------
-    weights : array of shape (n_samples, k)
-        Weights of the first k neighbours.
-    slack : array of shape (n_samples,)
-        The numbers s.
     """
     near, last = squared_distances[:, :-1], squared_distances[:, -1:]
     k = near.shape[1]
@@ -509,60 +365,22 @@ def adaptive_weights(squared_distances: Array, *, uniform_ties: bool = True) -> 
     return weights, slack
 
 
-def adaptive_neighbours(
+def adaptive_neighbors(
     X: Array, n_neighbors: int, *, literal: bool = False
 ) -> tuple[Indices, Array, float]:
-    """Find neighbours and their adaptive weights.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        The data, at least two samples.
-    n_neighbors : int
-        Neighbours of each sample; reduced to n_samples - 2, but not below one.
-    literal : bool, default=False
-        Whether the first of the nearest samples passes for the sample itself even if it is a copy,
-        and neighbours that are all equally far weigh nothing.
-
-    Returns
-    -------
-    indices : array of int of shape (n_samples, k)
-        The neighbours.
-    weights : array of shape (n_samples, k)
-        Their weights.
-    half_slack : float
-        Half the mean of the slack, the weight of the squares for which these weights are best.
-    """
+    """Find neighbors and their adaptive weights."""
     n = X.shape[0]
     nearest = nearest_samples(X, min(n_neighbors + 2, n))
     others = nearest.after_first() if literal else nearest.others()
     if others.indices.shape[1] == 1:
         return others.indices, np.ones((n, 1)), 1.0
     weights, slack = adaptive_weights(others.squared_distances, uniform_ties=not literal)
-    # Neighbours that are all equally far leave no slack; any positive number will do.
+    # Neighbors that are all equally far leave no slack; any positive number will do.
     return others.indices[:, :-1], weights, float(slack.mean()) / 2.0 or 1.0
 
 
 def onto_simplex(V: Array) -> Array:
-    """Project each row onto the probability simplex.
-
-    Parameters
-    ----------
-    V : array of shape (n, k)
-        Any numbers.
-
-    Returns
-    -------
-    array of shape (n, k)
-        The nearest rows that are non-negative and sum to one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bsufs.graphs import onto_simplex
-    >>> onto_simplex(np.array([[2.0, 1.5, -3.0]]))
-    array([[0.75, 0.25, 0.  ]])
-    """
+    """Project each row onto the probability simplex."""
     k = V.shape[1]
     # A shift of a row does not move its projection; from the maximum on large numbers do no harm.
     V = V - V.max(axis=1, keepdims=True)
@@ -575,22 +393,7 @@ def onto_simplex(V: Array) -> Array:
 
 
 def reconstruction_weights(X: Array, indices: Indices, ridge: float) -> Array:
-    """Return the weights with which its neighbours reconstruct each sample, summing to one.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        The data.
-    indices : array of int of shape (n_samples, k)
-        Neighbours of each sample.
-    ridge : float
-        Multiple of the trace that is added to the diagonal of the local Gram matrix.
-
-    Returns
-    -------
-    array of shape (n_samples, k)
-        The weights.
-    """
+    """Return the weights with which its neighbors reconstruct each sample, summing to one."""
     n, k = indices.shape
     weights = np.empty((n, k))
     for rows in row_batches(n, 8 * k * X.shape[1]):
@@ -606,20 +409,7 @@ def reconstruction_weights(X: Array, indices: Indices, ridge: float) -> Array:
 
 
 def local_variance(X: Array, indices: Indices) -> float:
-    """Return the mean eigenvalue, other than zero, of the scatter matrices of neighbourhoods.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        The data.
-    indices : array of int of shape (n_samples, k)
-        The neighbourhood of each sample.
-
-    Returns
-    -------
-    float
-        Sum of squared deviations from the mean of the neighbourhood, over k - 1, on average.
-    """
+    """Return the mean eigenvalue, other than zero, of the scatter matrices of neighborhoods."""
     n, k = int(indices.shape[0]), int(indices.shape[1])
     total = 0.0
     for rows in row_batches(n, 16 * k * X.shape[1]):
@@ -632,28 +422,11 @@ def local_variance(X: Array, indices: Indices) -> float:
 def discriminative_laplacian(
     X: Array, indices: Indices, ridge: float, *, swapped_ridge: bool = False
 ) -> Any:
-    r"""Return the sum of the local discriminative matrices of all neighbourhoods.
+    r"""Return the sum of the local discriminative matrices of all neighborhoods.
 
-    A neighbourhood with centred samples :math:`Y_i` adds :math:`J(\lambda I + Y_i Y_i')^{-1}J` to
-    its rows and columns, with J the centring matrix. The sum is positive semidefinite, and constant
+    A neighborhood with centered samples :math:`Y_i` adds :math:`J(\lambda I + Y_i Y_i')^{-1}J` to
+    its rows and columns, with J the centering matrix. The sum is positive semidefinite, and constant
     vectors are in its null space.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        The data.
-    indices : array of int of shape (n_samples, k)
-        The neighbourhood of each sample, itself included.
-    ridge : float
-        The number lambda, positive.
-    swapped_ridge : bool, default=False
-        Whether to use :math:`J - \lambda Y_i(I + \lambda Y_i'Y_i)^{-1}Y_i'` instead, which is the
-        above for 1/lambda in place of lambda, divided by lambda.
-
-    Returns
-    -------
-    sparse array of shape (n_samples, n_samples)
-        The symmetric sum.
     """
     n, k = indices.shape
     J = np.eye(k) - 1.0 / k

@@ -7,7 +7,7 @@ diagonal and its leading eigenvectors, and never learns which kind it holds:
 
 - `DenseScatter`: the d x d matrix, for d <= n;
 - `FactoredScatter`: Xc itself, S W = Xc'(Xc W), for d > n;
-- `SparseScatter`: a sparse X with the centring done implicitly, never densified.
+- `SparseScatter`: a sparse X with the centering done implicitly, never densified.
 
 `make_scatter` picks one. `ScatterAccumulator` builds the first two from row batches in one pass,
 by pairwise updates of mean and S that stay exact when the mean dwarfs the deviation.
@@ -31,7 +31,7 @@ from bsufs._krylov import KrylovSpace
 from bsufs._linalg import some_eigenpairs
 from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Array, Indices, Mask
-from bsufs.stiefel import with_positive_peaks
+from bsufs.stiefel import flip_signs
 
 # Row batches of about this many bytes keep the temporary arrays out of the memory budget.
 _BATCH_BYTES = 32 * 2**20
@@ -54,7 +54,7 @@ _SURELY_FITS = 2**28
 
 
 class Scatter(ABC):
-    """The operator S of some centred, weighted data, times a positive factor.
+    """The operator S of some centered, weighted data, times a positive factor.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class Scatter(ABC):
     def _in_order(self, values: Array, vectors: Array) -> tuple[Array, Array]:
         descending = np.argsort(-values, kind="stable")
         values = np.maximum(values[descending], 0.0) * self.factor
-        return values, with_positive_peaks(vectors[:, descending])
+        return values, flip_signs(vectors[:, descending])
 
     def leading_eigenvectors_until(
         self, enough: Callable[[Array], bool], most: int
@@ -330,17 +330,7 @@ class Scatter(ABC):
 
 
 class DenseScatter(Scatter):
-    """S as a d x d matrix.
-
-    Parameters
-    ----------
-    S : array of shape (d, d)
-        The matrix; kept, not copied.
-    total_weight : float
-        Sum of the sample weights.
-    max_rank : int, optional
-        Bound on the rank; n_features by default.
-    """
+    """S as a d x d matrix."""
 
     def __init__(self, S: Array, total_weight: float, max_rank: int | None = None) -> None:
         self.S = S
@@ -370,15 +360,7 @@ class DenseScatter(Scatter):
 
 
 class FactoredScatter(Scatter):
-    """S as the product of the centred data with itself, for more features than samples.
-
-    Parameters
-    ----------
-    Xc : array of shape (n, d)
-        Centred rows, each scaled by the square root of its weight; kept, not copied.
-    total_weight : float
-        Sum of the sample weights.
-    """
+    """S as the product of the centered data with itself, for more features than samples."""
 
     # Xc is as large as the data; a second copy of most of it would be felt.
     costly_to_restrict = 0.7
@@ -388,7 +370,7 @@ class FactoredScatter(Scatter):
         self.Xc = Xc
         self.shape = (d, d)
         self.total_weight = total_weight
-        # Centring costs one dimension.
+        # Centering costs one dimension.
         self.max_rank = min(max(n - 1, 1), d)
 
     def _product(self, W: Array) -> Array:
@@ -427,20 +409,11 @@ class FactoredScatter(Scatter):
 
 
 class SparseScatter(Scatter):
-    """S of a sparse X, centred implicitly: S W = X'(X W) - mu (1'X W) and never a dense X.
+    """S of a sparse X, centered implicitly: S W = X'(X W) - mu (1'X W) and never a dense X.
 
     The non-zeros are shared with the caller's matrix where that is CSR of float64; only their
     column numbers are copied, to bring the columns in order. Products run over blocks of rows, so
     that beside X and the result there is no array as long as X.
-
-    Parameters
-    ----------
-    X : sparse matrix or array of shape (n, d)
-        The data; kept as CSR, not densified.
-    sample_weight : array of shape (n,), optional
-        Non-negative weights.
-    order : array of int of shape (d,), optional
-        The column that comes first, second and so on in the operator; as they come by default.
     """
 
     # A copy of the non-zeros pays when about half of them have gone.
@@ -451,7 +424,7 @@ class SparseScatter(Scatter):
     ) -> None:
         if sample_weight is not None and not sample_weight.all():
             X, sample_weight = X.tocsr()[sample_weight > 0], sample_weight[sample_weight > 0]
-        X = _without_doubles(sparse.csr_array(X))
+        X = _without_duplicates(sparse.csr_array(X))
         n, d = X.shape
         self.shape = (d, d)
         self.max_rank = min(max(n - 1, 1), d)
@@ -542,15 +515,15 @@ class SparseScatter(Scatter):
         other.max_rank = min(self.max_rank, columns.size)
         return other
 
-    def _centred(self, W: Array) -> Array:
+    def _centered(self, W: Array) -> Array:
         """Return Xc W, for more features than samples."""
-        centred: Array = self._X @ W
-        centred -= self._mean @ W
+        centered: Array = self._X @ W
+        centered -= self._mean @ W
         if self._weight is not None:
-            centred *= _as_column(np.sqrt(self._weight), centred)
-        return centred
+            centered *= _as_column(np.sqrt(self._weight), centered)
+        return centered
 
-    def _centred_transpose(self, Y: Array) -> Array:
+    def _centered_transpose(self, Y: Array) -> Array:
         """Return Xc'Y."""
         if self._weight is not None:
             Y = Y * _as_column(np.sqrt(self._weight), Y)
@@ -566,12 +539,12 @@ class SparseScatter(Scatter):
         # As many rows at a time as keep X W small, but no smaller than the result it is added to.
         n_blocks = math.ceil(n / max(_BATCH_BYTES // (8 * width), d))
         for rows, block in self._row_blocks(max(1, math.ceil(self._X.nnz / n_blocks))):
-            centred = block @ W
-            centred -= shift
+            centered = block @ W
+            centered -= shift
             if self._weight is not None:
-                centred *= _as_column(self._weight[rows], centred)
-            product += block.T @ centred
-            left += centred.sum(axis=0)
+                centered *= _as_column(self._weight[rows], centered)
+            product += block.T @ centered
+            left += centered.sum(axis=0)
         # What is left of the sum over rows is rounding, which a large mean would blow up.
         product -= np.multiply.outer(self._mean, left)
         return product
@@ -597,35 +570,20 @@ class SparseScatter(Scatter):
             if d <= n:
                 S = self._block(slice(None), slice(None))
                 return some_eigenpairs(S, d - m, d - 1)
-            gram = self._centred(self._centred_transpose(np.eye(n)))
+            gram = self._centered(self._centered_transpose(np.eye(n)))
             values, left = some_eigenpairs(gram, max(n - m, 0), n - 1)
-            return _from_left_vectors(values, self._centred_transpose(left), m)
+            return _from_left_vectors(values, self._centered_transpose(left), m)
         if m > _KRYLOV_SHARE * min(n, d):
             if d <= n:
                 return _lanczos(self._product, d, m)
             values, left = _lanczos(self._product_of_samples, n, m)
-            return _from_left_vectors(values, self._centred_transpose(left), m)
+            return _from_left_vectors(values, self._centered_transpose(left), m)
         return self._krylov(lambda values: m)
 
     def leading_eigenvectors_until(
         self, enough: Callable[[Array], bool], most: int
     ) -> tuple[Array, Array]:
-        """Return the largest eigenpairs, as many as it takes, from one Krylov space.
-
-        Parameters
-        ----------
-        enough : callable
-            Whether some of the largest eigenvalues, in descending order, are all that are wanted.
-        most : int
-            This many pairs are enough in any case; at most n_features.
-
-        Returns
-        -------
-        values : array of shape (m,)
-            In descending order; no fewer than are enough.
-        vectors : array of shape (n_features, m)
-            See `leading_eigenvectors`.
-        """
+        """Return the largest eigenpairs, as many as it takes, from one Krylov space."""
         limit = int(_KRYLOV_SHARE * min(self._X.shape))
         if limit <= _SMALL // 4:
             return super().leading_eigenvectors_until(enough, most)
@@ -646,10 +604,10 @@ class SparseScatter(Scatter):
         if d <= n:
             return KrylovSpace(self._product, d).largest(n_wanted)
         values, left = KrylovSpace(self._product_of_samples, n).largest(n_wanted)
-        return _from_left_vectors(values, self._centred_transpose(left), values.size)
+        return _from_left_vectors(values, self._centered_transpose(left), values.size)
 
     def _product_of_samples(self, Y: Array) -> Array:
-        return self._centred(self._centred_transpose(Y))
+        return self._centered(self._centered_transpose(Y))
 
 
 def _csr(data: Array, indices: Any, indptr: Any, d: int) -> Any:
@@ -659,7 +617,7 @@ def _csr(data: Array, indices: Any, indptr: Any, d: int) -> Any:
     return X
 
 
-def _without_doubles(X: Any) -> Any:
+def _without_duplicates(X: Any) -> Any:
     """Return a CSR array in which no entry is stored in several parts."""
     if X.has_canonical_format:
         return X
@@ -673,18 +631,7 @@ def _as_column(weight: Array, Y: Array) -> Array:
 
 
 def ridged_cholesky(A: Array) -> Array:
-    """Return the lower Cholesky factor of a semidefinite matrix, with the ridge that it needs.
-
-    Parameters
-    ----------
-    A : array of shape (k, k)
-        Symmetric, positive semidefinite up to rounding.
-
-    Returns
-    -------
-    array of shape (k, k)
-        The factor.
-    """
+    """Return the lower Cholesky factor of a semidefinite matrix, with the ridge that it needs."""
     ridge = RIDGE * A.trace()
     while True:
         ridged = A.copy()
@@ -692,7 +639,7 @@ def ridged_cholesky(A: Array) -> Array:
         try:
             lower: Array = linalg.cholesky(ridged, lower=True, check_finite=False)
         except linalg.LinAlgError:
-            # Implicit centring leaves more rounding than the smallest eigenvalue can take.
+            # Implicit centering leaves more rounding than the smallest eigenvalue can take.
             ridge *= 10.0
         else:
             return lower
@@ -713,7 +660,7 @@ def _from_left_vectors(values: Array, images: Array, m: int) -> tuple[Array, Arr
 
 
 def _completed(values: Array, vectors: Array, m: int) -> tuple[Array, Array]:
-    """Normalise vectors given in descending order; fill up to m in the null space."""
+    """Normalize vectors given in descending order; fill up to m in the null space."""
     values = values[:m]
     sound = sound_values(values, max(vectors.shape))
     basis = vectors[:, :m][:, sound]
@@ -728,20 +675,7 @@ def _completed(values: Array, vectors: Array, m: int) -> tuple[Array, Array]:
 
 
 def sound_values(values: Array, size: int) -> Mask:
-    """Return which eigenvalues are more than rounding of the largest.
-
-    Parameters
-    ----------
-    values : array of shape (m,)
-        Eigenvalues.
-    size : int
-        Size of the matrix.
-
-    Returns
-    -------
-    array of bool of shape (m,)
-        True for those that are.
-    """
+    """Return which eigenvalues are more than rounding of the largest."""
     sound: Mask = values > np.finfo(np.float64).eps * values.max(initial=0.0) * size
     return sound
 
@@ -864,7 +798,7 @@ class ScatterAccumulator:
         for X, sample_weight in self._kept:
             for rows in _batches(X.shape[0], self.n_features):
                 weight = None if sample_weight is None else sample_weight[rows]
-                batch, mean, weight_sum = centred_rows(self._in_units(X[rows]), weight)
+                batch, mean, weight_sum = centered_rows(self._in_units(X[rows]), weight)
                 S += batch.T @ batch
                 self._shift_mean(S, mean, weight_sum)
         self._S = S
@@ -911,59 +845,28 @@ class ScatterAccumulator:
                 Xc[row:end] = self._in_units(X[rows])
                 weights[row:end] = 1.0 if weight is None else weight[rows]
                 row = end
-        _, _, total = centred_rows(Xc, None if (weights == 1.0).all() else weights, out=Xc)
+        _, _, total = centered_rows(Xc, None if (weights == 1.0).all() else weights, out=Xc)
         Xc[:, constant] = 0.0
         return FactoredScatter(Xc, total)
 
 
-def centred_rows(
+def centered_rows(
     X: Array, weight: Array | None, out: Array | None = None
 ) -> tuple[Array, Array, float]:
-    """Return the centred rows scaled by the roots of their weights, the means, the weight sum.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        The rows.
-    weight : array of shape (n,), optional
-        Positive weights.
-    out : array of shape (n, d), optional
-        Where to put the centred rows.
-
-    Returns
-    -------
-    centred : array of shape (n, d)
-        The rows less the mean, by the roots of the weights.
-    mean : array of shape (d,)
-        The weighted mean.
-    total : float
-        Sum of the weights.
-    """
+    """Return the centered rows scaled by the roots of their weights, the means, the weight sum."""
     total = float(X.shape[0]) if weight is None else float(weight.sum())
     mean = X.mean(axis=0) if weight is None else weight @ X / total
-    centred = np.subtract(X, mean, out=out)
+    centered = np.subtract(X, mean, out=out)
     # The mean of the residual is the rounding error of the mean.
-    correction = centred.mean(axis=0) if weight is None else weight @ centred / total
-    centred -= correction
+    correction = centered.mean(axis=0) if weight is None else weight @ centered / total
+    centered -= correction
     if weight is not None:
-        centred *= np.sqrt(weight)[:, None]
-    return centred, mean + correction, total
+        centered *= np.sqrt(weight)[:, None]
+    return centered, mean + correction, total
 
 
 def memory_for_scatter(n_samples: int, n_features: int) -> int:
-    """Return how many bytes it takes to stream dense rows and to solve.
-
-    Parameters
-    ----------
-    n_samples, n_features : int
-        The size of the data.
-
-    Returns
-    -------
-    int
-        Four times the smaller of S and the data: as accumulated, in the order in which it is
-        solved, and what the path takes beside it.
-    """
+    """Return how many bytes it takes to stream dense rows and to solve."""
     return _COPIES_TO_SOLVE * 8 * n_features * min(n_samples, n_features)
 
 
@@ -981,18 +884,7 @@ def _require_memory_for_square(d: int) -> None:
 
 
 def safe_unit_exponent(largest: float) -> int:
-    """Return e such that entries of this size in units of 2**e can be squared and summed.
-
-    Parameters
-    ----------
-    largest : float
-        The largest modulus in the data.
-
-    Returns
-    -------
-    int
-        Zero for all but very large and very small data.
-    """
+    """Return e such that entries of this size in units of 2**e can be squared and summed."""
     exponent = math.frexp(largest)[1]
     return exponent if abs(exponent) > _SAFE_EXPONENT and largest > 0 else 0
 

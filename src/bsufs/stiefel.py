@@ -21,11 +21,11 @@ _POLISHABLE = 1e8
 
 
 def polar_factor(B: Array) -> Array:
-    """Return the frame W that maximises <B, W>: the polar factor of a tall matrix.
+    """Return the frame W that maximizes <B, W>: the polar factor of a tall matrix.
 
     For full column rank it is unique, W = B (B'B)^(-1/2), and comes from the m x m Gram matrix,
     ten times cheaper than a singular value decomposition of B. Ill-conditioned, rank-deficient
-    and badly scaled matrices take the decomposition; the maximiser is then not unique, and the
+    and badly scaled matrices take the decomposition; the maximizer is then not unique, and the
     one returned is the same for the same input.
 
     Parameters
@@ -176,7 +176,7 @@ def retraction_factor(B: Array) -> Array:
     return factor
 
 
-def with_positive_peaks(W: Array) -> Array:
+def flip_signs(W: Array) -> Array:
     """Sign each column so that its entry of largest modulus is positive.
 
     Eigenvectors have no sign of their own; this rule gives them one that does not depend on the

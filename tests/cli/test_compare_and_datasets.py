@@ -3,8 +3,8 @@ import json
 
 import pooch
 import pytest
+from bsufs_paper.datasets import list_datasets
 
-from bsufs.datasets import list_datasets
 from bsufs.selectors import MaxVariance
 
 
@@ -92,8 +92,8 @@ def test_fetching_says_where_or_why_not(invoke, monkeypatch, tmp_path):
     result = invoke("datasets", "fetch", "COIL20", "--data-home", tmp_path)
     assert (result.status, result.err.count("\n")) == (2, 1)
     assert "its download failed: no network" in result.err
-    monkeypatch.setattr("bsufs.datasets.load_dataset", lambda name, home: None)
-    monkeypatch.setattr("bsufs.datasets.find_dataset", lambda name, home: home / name)
+    monkeypatch.setattr("bsufs_paper.datasets.load_dataset", lambda name, home: None)
+    monkeypatch.setattr("bsufs_paper.datasets.find_dataset", lambda name, home: home / name)
     assert (
         invoke("datasets", "fetch", "coil20", "--data-home", tmp_path).out == f"{tmp_path}/COIL20\n"
     )

@@ -182,7 +182,7 @@ def test_a_shell_completes_words(words, found):
     assert set(done.stdout.split()) == found
 
 
-def test_help_has_examples_and_no_colours_in_a_pipe():
+def test_help_has_examples_and_no_colors_in_a_pipe():
     done = _run("select", "--help", env=os.environ | {"COLUMNS": "80"})
     assert "Examples" in done.stdout
     assert "--tune" in done.stdout

@@ -41,7 +41,7 @@ def test_the_path_is_the_same(p, element, n_steps):
         beta_row=10.0,
         tau=1e-3,
         element=element,
-        death_rate=0.2,
+        drop_rate=0.2,
         n_keep=20,
         forced=np.arange(90) == 7,
         barred=np.arange(90) == 11,
@@ -56,7 +56,7 @@ def test_a_weak_tie_leaves_steps_that_gram_matrices_cannot_do(n_steps, monkeypat
     careful = []
     monkeypatch.setattr(iteration, "_joint_turns", spied(iteration._joint_turns, careful))
     follow = partial(
-        sparsity_path, p=0.5, beta_row=1e-3, tau=1e-6, death_rate=0.3, w_step=PolarStep(n_steps)
+        sparsity_path, p=0.5, beta_row=1e-3, tau=1e-6, drop_rate=0.3, w_step=PolarStep(n_steps)
     )
     blocks, local = both(m=6)
     result, expected = follow(*blocks), follow(*local)
@@ -98,7 +98,7 @@ def test_fixed_weights_give_the_same(forced):
 
     def solve(scatter, W):
         problem = Problem(scatter, row, ELEMENT, 1e-3)
-        return proximal_alternation(problem, W, first_centre=0.0 * W, max_iter=12, tol=0.0)
+        return proximal_alternation(problem, W, first_center=0.0 * W, max_iter=12, tol=0.0)
 
     blocks, local = both()
     result, expected = solve(*blocks), solve(*local)
@@ -131,7 +131,7 @@ def test_every_iteration_submits_a_graph_of_the_same_size(monkeypatch):
         steps.append(len(graphs))
 
     sparsity_path(
-        scatter, frame, p=0.5, beta_row=10.0, tau=1e-3, death_rate=0.05, callback=note, max_iter=20
+        scatter, frame, p=0.5, beta_row=10.0, tau=1e-3, drop_rate=0.05, callback=note, max_iter=20
     )
     # One graph for the start, and one for each iteration while no rows are taken out.
     assert steps == list(range(2, 22))
@@ -153,7 +153,7 @@ def test_no_array_is_larger_than_a_block(monkeypatch):
     n, widths, m = 30, (40, 30, 30, 50), 3
     (scatter, frame), _ = both(n, widths, m)
     _, results = watched(monkeypatch)
-    sparsity_path(scatter, frame, p=0.5, beta_row=10.0, tau=1e-3, death_rate=0.2)
+    sparsity_path(scatter, frame, p=0.5, beta_row=10.0, tau=1e-3, drop_rate=0.2)
     sizes = [size for result in results for size in numbers_in(result)]
     assert len(sizes) > 100
     assert max(sizes) <= max(n * max(widths), n * m)
@@ -168,7 +168,7 @@ def test_work_shrinks_with_the_living_rows():
         p=0.5,
         beta_row=10.0,
         tau=1e-3,
-        death_rate=0.2,
+        drop_rate=0.2,
         callback=lambda now: seen.append(now.rows.size),
     )
     assert seen[0] == 180

@@ -13,7 +13,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from bsufs.metrics import clustering_accuracy, normalized_mutual_information, purity
 
 METRICS = [clustering_accuracy, normalized_mutual_information, purity]
-labellings = st.integers(1, 12).flatmap(
+labelings = st.integers(1, 12).flatmap(
     lambda n: st.tuples(
         st.lists(st.integers(0, 3), min_size=n, max_size=n),
         st.lists(st.integers(0, 4), min_size=n, max_size=n),
@@ -28,20 +28,20 @@ def brute_force_accuracy(true, pred):
 
 
 @settings(max_examples=60, deadline=None)
-@given(labellings)
+@given(labelings)
 def test_accuracy_is_that_of_the_best_of_all_maps(pair):
     assert clustering_accuracy(*pair) == pytest.approx(brute_force_accuracy(*pair))
 
 
 @settings(max_examples=60, deadline=None)
-@given(labellings, st.sampled_from(["geometric", "arithmetic"]))
+@given(labelings, st.sampled_from(["geometric", "arithmetic"]))
 def test_mutual_information_is_that_of_scikit_learn(pair, average):
     expected = normalized_mutual_info_score(*pair, average_method=average)
     assert normalized_mutual_information(*pair, average) == pytest.approx(expected, abs=1e-9)
 
 
 @settings(max_examples=40, deadline=None)
-@given(labellings)
+@given(labelings)
 def test_accuracy_never_exceeds_purity_and_arithmetic_never_geometric(pair):
     assert clustering_accuracy(*pair) <= purity(*pair) + 1e-12
     assert (

@@ -29,7 +29,7 @@ def assert_equals_lloyd(X, starts, **settings):
         np.testing.assert_array_equal(runs.labels[run], expected.labels_)
         assert runs.inertia[run] == pytest.approx(expected.inertia_, rel=1e-9, abs=1e-12)
         np.testing.assert_allclose(
-            runs.centres[run], expected.cluster_centers_, rtol=1e-9, atol=1e-9
+            runs.centers[run], expected.cluster_centers_, rtol=1e-9, atol=1e-9
         )
         assert runs.n_iter[run] == expected.n_iter_
 
@@ -38,7 +38,7 @@ def assert_equals_lloyd(X, starts, **settings):
     ("n", "d", "k"),
     [(300, 10, 6), (200, 1, 4), (150, 2, 15), (60, 40, 2), (50, 3, 1), (12, 3, 12), (400, 3, 70)],
 )
-def test_equals_lloyd_from_the_same_centres(n, d, k):
+def test_equals_lloyd_from_the_same_centers(n, d, k):
     X = overlapping_blobs(n, d, 6)
     assert_equals_lloyd(X, sample_starts(X, k, 8))
 
@@ -96,7 +96,7 @@ def test_units_change_nothing(unit):
     expected = batched_kmeans(X, 3, n_runs=4, random_state=0)
     runs = batched_kmeans(X * unit, 3, n_runs=4, random_state=0)
     np.testing.assert_array_equal(runs.labels, expected.labels)
-    np.testing.assert_allclose(runs.centres, expected.centres * unit)
+    np.testing.assert_allclose(runs.centers, expected.centers * unit)
 
 
 @pytest.mark.parametrize("far", [1e12, 1e60])
@@ -114,8 +114,8 @@ def test_more_clusters_than_distinct_samples(init):
     X = np.repeat([[0.1, 0.0], [1.0, 0.3], [5.0, 5.0]], 4, axis=0)
     runs = batched_kmeans(X, 6, n_runs=5, init=init, random_state=0)
     np.testing.assert_allclose(runs.inertia, 0.0, atol=1e-25)
-    for labels, centres in zip(runs.labels, runs.centres, strict=True):
-        np.testing.assert_allclose(centres[labels], X)
+    for labels, centers in zip(runs.labels, runs.centers, strict=True):
+        np.testing.assert_allclose(centers[labels], X)
     assert (runs.n_iter < 10).all()
 
 
@@ -134,7 +134,7 @@ def test_equal_samples_end_in_one_cluster(samples, start):
 def test_samples_that_do_not_vary():
     runs = batched_kmeans(np.full((5, 2), 3.0), 2, n_runs=3, random_state=0)
     np.testing.assert_array_equal(runs.inertia, 0.0)
-    np.testing.assert_allclose(runs.centres, 3.0)
+    np.testing.assert_allclose(runs.centers, 3.0)
 
 
 def test_an_empty_cluster_takes_the_farthest_sample():
@@ -146,10 +146,10 @@ def test_an_empty_cluster_takes_the_farthest_sample():
 
 def test_no_cluster_gives_up_its_only_sample():
     X = np.array([[0.0], [1.0], [2.5], [10.0]])
-    # The sample at 10 is the farthest from its centre, and alone with it.
+    # The sample at 10 is the farthest from its center, and alone with it.
     runs = batched_kmeans(X, 3, init=[[[1.0], [7.0], [100.0]]])
     np.testing.assert_array_equal(runs.labels, [[0, 0, 2, 1]])
-    np.testing.assert_allclose(runs.centres[0, :, 0], [0.5, 10.0, 2.5])
+    np.testing.assert_allclose(runs.centers[0, :, 0], [0.5, 10.0, 2.5])
 
 
 @pytest.mark.parametrize("init", ["k-means++", "random", "greedy-k-means++"])
@@ -178,7 +178,7 @@ def potential(X, starts):
 
 
 def test_plain_seeding_draws_by_squared_distance():
-    """From 0, 1 and 3 the second centre follows from the first by known probabilities."""
+    """From 0, 1 and 3 the second center follows from the first by known probabilities."""
     X = np.array([[0.0], [1.0], [3.0]])
     starts = starts_of(X, 2, "k-means++", 20000)[..., 0] + X.mean()
     firsts = np.array([np.isclose(starts[:, 0], x).mean() for x in X[:, 0]])

@@ -14,8 +14,8 @@ def planted(n=240, n_classes=6, n_telling=30, n_noise=90, noise_sd=1.0, seed=0):
     """Return classes that show in the first columns, among columns that know nothing of them."""
     rng = np.random.default_rng(seed)
     classes = np.arange(n) % n_classes
-    centres = 3.0 * rng.standard_normal((n_classes, 8))
-    hidden = centres[classes] + rng.standard_normal((n, 8))
+    centers = 3.0 * rng.standard_normal((n_classes, 8))
+    hidden = centers[classes] + rng.standard_normal((n, 8))
     telling = hidden @ rng.standard_normal((8, n_telling)) / np.sqrt(8)
     telling += 0.5 * rng.standard_normal((n, n_telling))
     noise = noise_sd * rng.standard_normal((n, n_noise))

@@ -23,7 +23,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from bsufs import BSUFS, bsufs_path
 from bsufs.scatter import make_scatter
-from bsufs.selectors._columns import copies
+from bsufs.selectors._columns import find_duplicates
 
 FITTED = [
     "scores_",
@@ -787,7 +787,7 @@ def test_all_columns_explain_everything_also_beyond_the_rank():
 
 
 @pytest.mark.parametrize(("n", "value"), [(500, 0.7), (1000, 0.1), (5000, 0.3)])
-def test_constant_columns_of_sparse_data_are_recognised(n, value):
+def test_constant_columns_of_sparse_data_are_recognized(n, value):
     constant = np.full((n, 1), value)
     with pytest.raises(ValueError, match="every column is constant"):
         BSUFS(1).fit(sparse.csr_array(np.hstack([constant, constant])))
@@ -801,9 +801,9 @@ def test_a_huge_column_does_not_make_copies_of_the_others():
     H = np.kron(signs, signs)[:, 1:4] * [1e10, 100.0, 90.0]
     Z = np.column_stack([H, 1e-6 * rng.standard_normal(16)])
     nobody = np.zeros(4, dtype=bool)
-    assert not copies(make_scatter(Z), nobody).any()
+    assert not find_duplicates(make_scatter(Z), nobody).any()
     twice = np.column_stack([Z, -3.0 * Z[:, 2]])
-    assert copies(make_scatter(twice), np.zeros(5, dtype=bool)).tolist() == [0, 0, 1, 0, 0]
+    assert find_duplicates(make_scatter(twice), np.zeros(5, dtype=bool)).tolist() == [0, 0, 1, 0, 0]
 
 
 def test_absolute_weights_keep_their_ratios_for_tiny_data():

@@ -44,8 +44,8 @@ def test_any_number_of_workers_gives_the_same(cluster, client, n_workers):
     cluster.scale(n_workers)
     client.wait_for_workers(n_workers)
     for X in (WIDE, TALL):
-        selector = fitted(lazy(X), n_features_to_select=10, death_rate=0.7)
-        assert_twins(selector, fitted(X, n_features_to_select=10, death_rate=0.7))
+        selector = fitted(lazy(X), n_features_to_select=10, drop_rate=0.7)
+        assert_twins(selector, fitted(X, n_features_to_select=10, drop_rate=0.7))
     assert len(client.run(os.getpid)) == n_workers
 
 
@@ -64,10 +64,10 @@ def test_clusters_of_rows_are_found_by_workers_too(client):
 def test_data_that_the_workers_hold_already(client, derived):
     for X in (WIDE, TALL):
         held = lazy(X).persist()
-        selector = fitted(held + 0.0 if derived else held, n_features_to_select=10, death_rate=0.7)
-        assert_twins(selector, fitted(X, n_features_to_select=10, death_rate=0.7))
+        selector = fitted(held + 0.0 if derived else held, n_features_to_select=10, drop_rate=0.7)
+        assert_twins(selector, fitted(X, n_features_to_select=10, drop_rate=0.7))
     weight = np.linspace(1, 2, len(TALL))
-    settings = {"n_features_to_select": 10, "death_rate": 0.7, "sample_weight": weight}
+    settings = {"n_features_to_select": 10, "drop_rate": 0.7, "sample_weight": weight}
     own = settings | {"sample_weight": da.from_array(weight, chunks=33).persist()}
     assert_twins(fitted(lazy(TALL).persist(), **own), fitted(TALL, **settings))
 
@@ -82,8 +82,8 @@ def test_a_worker_that_dies_in_the_middle_changes_nothing(cluster, client):
         if progress.iteration == 5:
             os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
-    selector = fitted(lazy(WIDE), n_features_to_select=10, death_rate=0.3, callback=kill)
-    assert_twins(selector, fitted(WIDE, n_features_to_select=10, death_rate=0.3))
+    selector = fitted(lazy(WIDE), n_features_to_select=10, drop_rate=0.3, callback=kill)
+    assert_twins(selector, fitted(WIDE, n_features_to_select=10, drop_rate=0.3))
     assert seen[-1] > 5
 
 

@@ -36,7 +36,7 @@ WIDE, TALL = data(30, 100), data(120, 25)
 
 
 def fitted(X, sample_weight=None, **parameters):
-    parameters = {"death_rate": 0.2, **parameters}
+    parameters = {"drop_rate": 0.2, **parameters}
     return BSUFS(**parameters).fit(X, sample_weight=sample_weight)
 
 
@@ -199,8 +199,8 @@ def test_merging_what_blocks_tell_leaves_each_of_them_as_it_was():
 
 
 def test_the_whole_path_comes_from_dask_arrays_too():
-    path = bsufs_path(da.from_array(WIDE, chunks=(30, 33)), death_rate=0.3)
-    expected = bsufs_path(WIDE, death_rate=0.3)
+    path = bsufs_path(da.from_array(WIDE, chunks=(30, 33)), drop_rate=0.3)
+    expected = bsufs_path(WIDE, drop_rate=0.3)
     np.testing.assert_array_equal(path.ranking, expected.ranking)
     np.testing.assert_allclose(
         path.explained_variance_ratio, expected.explained_variance_ratio, atol=1e-8
@@ -270,7 +270,7 @@ def test_construction_and_transform_compute_nothing():
 
 def test_set_output_is_for_data_at_hand():
     lazy = da.from_array(WIDE, chunks=(10, 30))
-    selector = BSUFS(6, death_rate=0.3).set_output(transform="pandas")
+    selector = BSUFS(6, drop_rate=0.3).set_output(transform="pandas")
     assert is_dask(selector.fit_transform(lazy))
     assert is_dask(selector.transform(lazy))
     assert isinstance(selector.transform(WIDE), pd.DataFrame)

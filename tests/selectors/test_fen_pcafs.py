@@ -30,14 +30,14 @@ def test_no_iteration_increases_the_objective(shape, p, u):
 
 @pytest.mark.parametrize("u", [0.3, 1.0, 1.5, 3.0])
 @pytest.mark.parametrize(("ridge", "row"), [(2.0, 5.0), (5.0, 2.0), (0.0, 1e-4)])
-def test_the_share_minimises_the_penalty(u, ridge, row):
+def test_the_share_minimizes_the_penalty(u, ridge, row):
     net = ElasticNet(gamma=1.0, u=u, p=0.5, s=0.7)
     best = net.value(net.best_share(ridge, row), ridge, row)
     grid = [net.value(alpha, ridge, row) for alpha in np.linspace(0, 1, 1001)]
     assert best <= min(grid) + 1e-12
 
 
-def test_the_closed_form_is_a_maximiser_below_one():
+def test_the_closed_form_is_a_maximizer_below_one():
     net = ElasticNet(gamma=1.0, u=0.5, p=0.5, s=1.0)
     top = net.value(net.stationary_share(2.0, 5.0), 2.0, 5.0)
     assert top >= max(net.value(alpha, 2.0, 5.0) for alpha in np.linspace(0, 1, 1001))

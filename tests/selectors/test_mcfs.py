@@ -86,8 +86,8 @@ def test_paths_end_where_nothing_is_left():
 
 def test_cluster_features_win_over_noise():
     rng = np.random.default_rng(5)
-    centres = 6 * rng.standard_normal((4, 3))
-    informative = centres[rng.integers(0, 4, size=200)] + rng.standard_normal((200, 3))
+    centers = 6 * rng.standard_normal((4, 3))
+    informative = centers[rng.integers(0, 4, size=200)] + rng.standard_normal((200, 3))
     X = np.hstack([rng.standard_normal((200, 5)), informative])
     selector = MCFS(3, n_components=3).fit(X)
     assert set(selector.selected_features_) == {5, 6, 7}

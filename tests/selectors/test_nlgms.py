@@ -20,8 +20,8 @@ from bsufs.solvers.self_representation import (
 
 def smooth_and_noise(n=120, seed=0):
     rng = np.random.default_rng(seed)
-    centres = rng.uniform(0, 10, size=(3, 4))
-    informative = centres[np.arange(n) % 3] + 0.5 * rng.standard_normal((n, 4))
+    centers = rng.uniform(0, 10, size=(3, 4))
+    informative = centers[np.arange(n) % 3] + 0.5 * rng.standard_normal((n, 4))
     return np.hstack([rng.uniform(0, 10, size=(n, 6)), informative])
 
 

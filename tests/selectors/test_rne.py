@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from bsufs.selectors.rne import RNE
-from bsufs.solvers.neighbourhood_embedding import (
+from bsufs.solvers.neighborhood_embedding import (
     ElementwiseSplit,
     FactorSplit,
     h_step,
     make_split,
-    neighbourhood_embedding,
+    neighborhood_embedding,
     soft_threshold,
 )
 from tests.golden import assert_agrees, golden_cases, golden_data
@@ -30,7 +30,7 @@ def test_reference_runs(dataset, run, start):
     selector = RNE(
         n_neighbors=parameters["k"],
         n_components=m,
-        normalize_samples=bool(parameters["row_normalise"]),
+        normalize_samples=bool(parameters["row_normalize"]),
         init=init,
         compat="reference",
     ).fit(X)
@@ -72,7 +72,7 @@ def test_a_multiplicative_step_lowers_the_augmented_lagrangian(shape, alpha, kin
         assert H.min() >= 0
 
 
-def test_soft_threshold_minimises():
+def test_soft_threshold_minimizes():
     N = np.linspace(-3, 3, 13)
     M = soft_threshold(N, 0.5)
     # The subgradient of |M| is the sign, or anything from -1 to 1 at zero.
@@ -83,7 +83,7 @@ def test_soft_threshold_minimises():
 
 def test_iteration_stops_when_nothing_moves():
     rng = np.random.default_rng(2)
-    result = neighbourhood_embedding(
+    result = neighborhood_embedding(
         0.01 * rng.standard_normal((20, 6)),
         rng.random((6, 2)),
         alpha=10.0,
@@ -99,7 +99,7 @@ def test_iteration_stops_when_nothing_moves():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_features_rebuilt_by_neighbours_score_above_noise(seed):
+def test_features_rebuilt_by_neighbors_score_above_noise(seed):
     rng = np.random.default_rng(seed)
     t = rng.uniform(0, 6, size=150)
     smooth = np.column_stack([np.cos(t), np.sin(t), np.cos(2 * t)])
@@ -120,13 +120,13 @@ def test_random_start_is_governed_by_the_seed():
 def test_repeated_samples_are_no_obstacle_by_default():
     X = np.tile(np.random.default_rng(5).standard_normal((10, 12)), (3, 1))
     assert np.isfinite(RNE(3).fit(X).scores_).all()
-    # Two copies and one other neighbour: a local system with rows of zeros.
+    # Two copies and one other neighbor: a local system with rows of zeros.
     with pytest.raises(ValueError, match="Repeated samples cause that"):
         RNE(3, n_neighbors=3, compat="reference").fit(X)
 
 
 @pytest.mark.parametrize(("n_features", "counts"), [(4, True), (5, False), (12, False)])
-def test_the_reference_has_a_ridge_with_more_neighbours_than_features_only(n_features, counts):
+def test_the_reference_has_a_ridge_with_more_neighbors_than_features_only(n_features, counts):
     X = np.random.default_rng(6).standard_normal((20, n_features))
     settings = {"n_neighbors": 5, "normalize_samples": False, "compat": "reference"}
     small, large = (RNE(2, ridge=ridge, **settings).fit(X).scores_ for ridge in (1e-3, 1.0))

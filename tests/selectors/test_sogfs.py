@@ -33,8 +33,8 @@ def test_reference_runs(dataset, run):
 def three_clusters(n=90, noise=5):
     rng = np.random.default_rng(0)
     labels = np.arange(n) % 3
-    centres = 8.0 * np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
-    informative = centres[labels] + rng.standard_normal((n, 3))
+    centers = 8.0 * np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    informative = centers[labels] + rng.standard_normal((n, 3))
     return np.hstack([rng.standard_normal((n, noise)), informative]), labels
 
 

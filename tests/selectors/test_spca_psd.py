@@ -70,7 +70,7 @@ def test_the_objective_never_rises_by_default(shape, lambda_row):
 
 
 def least_value(X, lambda_row, eta):
-    """Minimise over Omega = BB', which for enough columns of B has no other minimum."""
+    """Minimize over Omega = BB', which for enough columns of B has no other minimum."""
     Xc = X - X.mean(axis=0)
     d, r = X.shape[1], min(X.shape)
 
@@ -89,7 +89,7 @@ def least_value(X, lambda_row, eta):
 
 
 @pytest.mark.parametrize("shape", [(60, 15), (30, 40), (10, 60)])
-def test_the_point_reached_is_near_the_minimiser(shape):
+def test_the_point_reached_is_near_the_minimizer(shape):
     X = np.random.default_rng(0).standard_normal(shape)
     average = X.var(axis=0).sum() * shape[0] / shape[1]
     reached = SPCAPSD(5).fit(X).objective_history_[-1]

@@ -51,9 +51,9 @@ def test_each_of_the_three_steps_lowers_f_by_half_tau_times_its_squared_move(
     for _ in range(4):
         W_new, _ = w_step(scatter, W, scatter @ W, problem.linear_term(W, U, V))
         assert f(W_new, U, V) <= f(W, U, V) - 0.5 * tau * ((W_new - W) ** 2).sum() + slack
-        U_new = element.penalty.prox(element.centre(W_new, U), element.step)
+        U_new = element.penalty.prox(element.center(W_new, U), element.step)
         assert f(W_new, U_new, V) <= f(W_new, U, V) - 0.5 * tau * ((U_new - U) ** 2).sum() + slack
-        V_new = row.penalty.prox(row.centre(W_new, V), row.step)
+        V_new = row.penalty.prox(row.center(W_new, V), row.step)
         assert (
             f(W_new, U_new, V_new)
             <= f(W_new, U_new, V) - 0.5 * tau * ((V_new - V) ** 2).sum() + slack

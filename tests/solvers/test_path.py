@@ -151,7 +151,7 @@ def test_the_path_can_be_stopped_and_bounded():
 
 def test_a_faster_path_has_fewer_steps():
     scatter, W = start()
-    steps = [sparsity_path(scatter, W, **SETTINGS, death_rate=r).n_iter for r in (0.05, 0.2, 0.5)]
+    steps = [sparsity_path(scatter, W, **SETTINGS, drop_rate=r).n_iter for r in (0.05, 0.2, 0.5)]
     assert steps[0] > steps[1] > steps[2]
 
 

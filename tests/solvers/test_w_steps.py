@@ -58,7 +58,7 @@ def test_one_polar_step_lowers_the_objective_by_the_concavity_bound(seed):
     SW = scatter @ W
     after, after_product = PolarStep()(scatter, W, SW, L)
     move = after - W
-    # The linear bound is minimised exactly, and concavity gives tr(M'SM) on top.
+    # The linear bound is minimized exactly, and concavity gives tr(M'SM) on top.
     drop = w_objective(W, SW, L) - w_objective(after, after_product, L)
     assert drop >= np.vdot(move, scatter @ move) - 1e-10 * abs(drop)
     np.testing.assert_allclose(after_product, scatter @ after, atol=1e-10)

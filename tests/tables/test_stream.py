@@ -126,7 +126,7 @@ def test_small_batches_are_collected_to_groups_of_one_size(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"a": np.arange(60.0), "b": np.arange(60.0) ** 2}), path)
     stream = stream_table(path, batch_rows=10)
-    # Ten rows of two doubles are 160 bytes: two batches make a group.
+    # Ten rows of two duplicates are 160 bytes: two batches make a group.
     write_batches(lambda: stream, tmp_path / "o.parquet", group_bytes=300)
     about = pq.read_metadata(tmp_path / "o.parquet")
     assert [about.row_group(i).num_rows for i in range(about.num_row_groups)] == [20, 20, 20]

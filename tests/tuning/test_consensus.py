@@ -178,7 +178,7 @@ def test_each_draw_proposes_as_many_as_the_bound_allows(threshold, most):
 
 
 def test_rounding_does_not_cost_a_proposal():
-    # Of 20 features two may be proposed: 2**2 / ((2 * 0.6 - 1) * 20) is one, but not in doubles.
+    # Of 20 features two may be proposed: 2**2 / ((2 * 0.6 - 1) * 20) is one, but not in duplicates.
     found = ConsensusSelector(
         MaxVariance(), n_pairs=2, max_false_selections=1.0, threshold=0.6
     ).fit(factor_data(30, 20))

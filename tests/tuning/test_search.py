@@ -13,14 +13,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
-from bsufs.metrics.criteria import (
-    CRITERIA,
-    Criterion,
-    HeldOutReconstruction,
-    RankMean,
-    Redundancy,
-    SubsampleStability,
-)
 from bsufs.selectors import (
     BSUFS,
     AlignedBSUFS,
@@ -31,6 +23,14 @@ from bsufs.selectors import (
     check_selector,
 )
 from bsufs.tuning import LabelFreeSearch, default_grid, search
+from bsufs.tuning.criteria import (
+    CRITERIA,
+    Criterion,
+    HeldOutReconstruction,
+    RankMean,
+    Redundancy,
+    SubsampleStability,
+)
 
 GRID = {"p": [0.0, 0.5, 1.0], "n_components": [1, 3]}
 

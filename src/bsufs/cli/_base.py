@@ -18,15 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Features:
-    """What there is to select from.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the features.
-    n_rows : int
-        Number of rows; 0 as long as it is not known.
-    """
+    """What there is to select from."""
 
     names: tuple[str, ...]
     n_rows: int
@@ -38,15 +30,7 @@ class Features:
 
 
 class Input(ABC):
-    """A table ready to select from.
-
-    Attributes
-    ----------
-    table : Table or Features
-        What there is to select from.
-    missing : MissingValues
-        What was missing.
-    """
+    """A table ready to select from."""
 
     table: Table | Features
     missing: MissingValues
@@ -58,99 +42,29 @@ class Input(ABC):
 
     @abstractmethod
     def fit(self, selector: Any) -> Indices:
-        """Fit a selector and return the columns it selects, best first.
-
-        Parameters
-        ----------
-        selector : BaseSelector
-            The selector; for a table that is read in batches one with `partial_fit`.
-
-        Returns
-        -------
-        array of int
-            Column numbers.
-        """
+        """Fit a selector and return the columns it selects, best first."""
 
     @abstractmethod
     def scatter(self, selector: Any) -> Scatter:
-        """Return the scatter of the table.
-
-        Parameters
-        ----------
-        selector : BaseSelector
-            The selector that has seen all rows, and may have kept their scatter.
-
-        Returns
-        -------
-        Scatter
-            In the order of the columns.
-        """
+        """Return the scatter of the table."""
 
     @abstractmethod
     def classes(self, label: str) -> Classes | None:
-        """Return the classes of the rows that have one, and which rows these are.
-
-        Parameters
-        ----------
-        label : str
-            The column of classes.
-
-        Returns
-        -------
-        tuple of arrays or None
-            Classes and rows; None where there are too many rows to hold their classes.
-        """
+        """Return the classes of the rows that have one, and which rows these are."""
 
     @abstractmethod
     def clustering(self, best_first: Indices, classes: Classes, seed: int) -> dict[str, Clustering]:
-        """Run k-means on the selected columns, and on all where these are in memory.
-
-        Parameters
-        ----------
-        best_first : array of int
-            The selected columns.
-        classes : tuple of arrays
-            The classes, and the rows that have one.
-        seed : int
-            Seed of the starts.
-
-        Returns
-        -------
-        dict
-            The scores under "selected" and "all"; without those that would take too much memory.
-        """
+        """Run k-means on the selected columns, and on all where these are in memory."""
 
     @abstractmethod
     def write(
         self, best_first: Indices, output: str, order: Literal["table", "rank"], force: bool
     ) -> None:
-        """Write the reduced table.
-
-        Parameters
-        ----------
-        best_first : array of int
-            The selected columns.
-        output : str
-            The file.
-        order : {"table", "rank"}
-            Order of its columns.
-        force : bool
-            Whether an old file may be replaced.
-        """
+        """Write the reduced table."""
 
 
 def say_what_was_missing(found: MissingValues, how: str, report: Reporter) -> None:
-    """Say what was missing and what was done about it, where anything was.
-
-    Parameters
-    ----------
-    found : MissingValues
-        What was missing.
-    how : str
-        What was to be done.
-    report : Reporter
-        Where to say it.
-    """
+    """Say what was missing and what was done about it, where anything was."""
     if not found.n_missing and not found.n_infinite:
         return
     done = {
@@ -162,14 +76,6 @@ def say_what_was_missing(found: MissingValues, how: str, report: Reporter) -> No
 
 
 def require_two_rows(n_rows: int, path: str) -> None:
-    """Raise an error where a table cannot show any variation.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows that are left of it.
-    path : str
-        The file.
-    """
+    """Raise an error where a table cannot show any variation."""
     if n_rows < 2:
         raise ValueError(f"{path}: at least two rows are needed to see any variation, got 1.")

@@ -18,37 +18,14 @@ _KMEANS_RUNS = 20
 
 @dataclass(frozen=True)
 class Clustering:
-    """How well k-means finds the classes.
-
-    Parameters
-    ----------
-    accuracy : float
-        Share of samples in the right cluster (ACC).
-    information : float
-        Normalised mutual information (NMI).
-    """
+    """How well k-means finds the classes."""
 
     accuracy: float
     information: float
 
 
 def classes_in(cells: Sequence[Any], label: str) -> tuple[Any, Any]:
-    """Return the classes of the rows that have one, and which rows these are.
-
-    Parameters
-    ----------
-    cells : sequence
-        The column of classes.
-    label : str
-        Its name, for the message.
-
-    Returns
-    -------
-    labels : array of str
-        The classes.
-    rows : array of int
-        The rows.
-    """
+    """Return the classes of the rows that have one, and which rows these are."""
     rows = [row for row, cell in enumerate(cells) if cell is not None and str(cell).strip()]
     labels = np.array([str(cells[row]) for row in rows])
     n_classes = len(set(labels.tolist()))
@@ -61,22 +38,7 @@ def classes_in(cells: Sequence[Any], label: str) -> tuple[Any, Any]:
 
 
 def cluster(X: Any, classes: tuple[Any, Any], seed: int) -> Clustering:
-    """Run k-means and compare the clusters with the classes.
-
-    Parameters
-    ----------
-    X : array or sparse array of shape (n_rows, n_features)
-        The columns to cluster by.
-    classes : tuple of arrays
-        The classes, and the rows that have one.
-    seed : int
-        Seed of the starts.
-
-    Returns
-    -------
-    Clustering
-        Of the run with the smallest inertia.
-    """
+    """Run k-means and compare the clusters with the classes."""
     labels, rows = classes
     runs = batched_kmeans(
         as_dense(X[rows]), len(set(labels)), n_runs=_KMEANS_RUNS, random_state=seed

@@ -16,11 +16,11 @@ from bsufs.cli._console import Reporter, complain
 from bsufs.cli._options import one_of
 from bsufs.cli._whole import WholeInput
 from bsufs.metrics import reconstruction, redundancy
-from bsufs.metrics.criteria import ClusteringAgreement, Evidence, HeldOutReconstruction
 from bsufs.selectors import all_selectors
+from bsufs.tuning.criteria import ClusteringAgreement, EvaluationData, HeldOutReconstruction
 
 if TYPE_CHECKING:
-    from bsufs.selection_report import Comparison
+    from bsufs.inspection.page import Comparison
 
 BASELINE = "RandomSelector"
 # One draw of random columns says little; a mean of so many is a baseline.
@@ -51,17 +51,7 @@ _LONG_HEADINGS = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one method.
-
-    Parameters
-    ----------
-    row : dict
-        Its line of the comparison.
-    selector : selector or None
-        Fitted; None where the method failed.
-    chosen : array of int
-        Columns it selects, best first.
-    """
+    """What came of one method."""
 
     row: dict[str, Any]
     selector: Any = None
@@ -69,21 +59,11 @@ class Outcome:
 
 
 class Judge:
-    """Measures what selections from one table are worth.
-
-    Parameters
-    ----------
-    found : WholeInput
-        The table.
-    classes : tuple of arrays or None
-        Classes and the rows that have one, to score by afterwards.
-    seed : int
-        Seed of folds and starts.
-    """
+    """Measures what selections from one table are worth."""
 
     def __init__(self, found: WholeInput, classes: Classes | None, seed: int) -> None:
         self.found, self.classes, self.seed = found, classes, seed
-        self._evidence = Evidence(methods.as_dense(found.X), seed)
+        self._evidence = EvaluationData(methods.as_dense(found.X), seed)
 
     def row(
         self,
@@ -92,44 +72,14 @@ class Judge:
         seconds: float,
         first: Indices | None,
     ) -> dict[str, Any]:
-        """Return the line of a method that succeeded.
-
-        Parameters
-        ----------
-        name : str
-            The method.
-        draws : sequence of arrays of int
-            What it selected, once or several times; numbers are means.
-        seconds : float
-            What one selection took.
-        first : array of int or None
-            What the first method selected; None for the first itself.
-
-        Returns
-        -------
-        dict
-            Numbers by name.
-        """
+        """Return the line of a method that succeeded."""
         measured = [self._measures(chosen, chosen if first is None else first) for chosen in draws]
         means = {key: float(np.mean([one[key] for one in measured])) for key in measured[0]}
         sizes = {"n_features": len(draws[0]), "seconds": seconds, "draws": len(draws)}
         return self.failure(name, None) | sizes | means
 
     def failure(self, name: str, error: str | None) -> dict[str, Any]:
-        """Return the line of a method without a number.
-
-        Parameters
-        ----------
-        name : str
-            The method.
-        error : str or None
-            Why.
-
-        Returns
-        -------
-        dict
-            None by name.
-        """
+        """Return the line of a method without a number."""
         keys = ["n_features", "seconds", "draws", "explained_variance", "held_out", "redundancy"]
         keys += ["agreement", "overlap"]
         keys += [] if self.classes is None else ["accuracy", "information"]
@@ -158,26 +108,7 @@ def run_method(
     first: Indices | None,
     jobs: int | None,
 ) -> Outcome:
-    """Select with one method and measure it; where it fails, say so in its line.
-
-    Parameters
-    ----------
-    name : str
-        The method.
-    number : int, float or "auto"
-        How many features to keep.
-    judge : Judge
-        Measures the selection.
-    first : array of int or None
-        What the first method selected.
-    jobs : int or None
-        Threads for methods that take them.
-
-    Returns
-    -------
-    Outcome
-        What came of it.
-    """
+    """Select with one method and measure it; where it fails, say so in its line."""
     selector: Any = None
     draws = []
     start = time.perf_counter()
@@ -200,28 +131,7 @@ def compare_methods(
     report: Reporter,
     first: Indices | None = None,
 ) -> list[Outcome]:
-    """Run methods one after another; the first that succeeds decides how many features.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The methods.
-    number : int, float or "auto"
-        How many features to keep.
-    judge : Judge
-        Measures the selections.
-    jobs : int or None
-        Threads for methods that take them.
-    report : Reporter
-        Shows what is being done.
-    first : array of int, optional
-        A selection that is there already, which the others are compared with.
-
-    Returns
-    -------
-    list of Outcome
-        One for each method.
-    """
+    """Run methods one after another; the first that succeeds decides how many features."""
     outcomes = []
     for place, name in enumerate(names, start=1):
         with report.busy(f"{name} ({place} of {len(names)})"):
@@ -233,20 +143,7 @@ def compare_methods(
 
 
 def method_names(words: Sequence[str], option: str) -> list[str]:
-    """Return the names of methods as they are written, each of which must occur once.
-
-    Parameters
-    ----------
-    words : sequence of str
-        Names in any case.
-    option : str
-        Where they were given, for messages.
-
-    Returns
-    -------
-    list of str
-        The names.
-    """
+    """Return the names of methods as they are written, each of which must occur once."""
     names = [one_of(word, list(all_selectors()), option) for word in words]
     if len(set(names)) < len(names):
         raise ValueError(f"{option} must differ, got {', '.join(names)}.")
@@ -254,20 +151,7 @@ def method_names(words: Sequence[str], option: str) -> list[str]:
 
 
 def others_than(method: str, words: Sequence[str]) -> list[str]:
-    """Return the methods to set beside one, with random columns at their end.
-
-    Parameters
-    ----------
-    method : str
-        The one.
-    words : sequence of str
-        Names of others.
-
-    Returns
-    -------
-    list of str
-        Their names; the baseline comes last where it was not named.
-    """
+    """Return the methods to set beside one, with random columns at their end."""
     others = method_names(words, "--compare")
     one, *_ = method_names([method], "--method")
     if one in others:
@@ -276,15 +160,7 @@ def others_than(method: str, words: Sequence[str]) -> list[str]:
 
 
 def say_comparison(rows: Sequence[dict[str, Any]], report: Reporter) -> None:
-    """Show a comparison beside the words on a selection, and warn of what failed.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        Lines of the comparison.
-    report : Reporter
-        Where to.
-    """
+    """Show a comparison beside the words on a selection, and warn of what failed."""
     report.show("Other methods", *short_table(rows))
     for row in rows:
         if row["error"] is not None:
@@ -292,20 +168,7 @@ def say_comparison(rows: Sequence[dict[str, Any]], report: Reporter) -> None:
 
 
 def short_table(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    """Return headings and cells for a terminal.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        Lines of the comparison.
-
-    Returns
-    -------
-    headings : list of str
-        Names of the columns.
-    cells : list of lists of str
-        The cells.
-    """
+    """Return headings and cells for a terminal."""
     shown = [key for key in _HEADINGS if key in rows[0]]
     return [_HEADINGS[key] for key in shown], [
         [_cell(key, row[key]) for key in shown] for row in rows
@@ -323,23 +186,10 @@ def _cell(key: str, value: Any) -> str:
 
 
 def page_comparison(outcomes: Sequence[Outcome], tuned: bool = False) -> Comparison:
-    """Return the comparison as a report shows it.
-
-    Parameters
-    ----------
-    outcomes : sequence of Outcome
-        The first being what the report is about.
-    tuned : bool, default=False
-        Whether the settings of the first were searched for.
-
-    Returns
-    -------
-    Comparison
-        Table, selections and what the columns mean.
-    """
+    """Return the comparison as a report shows it."""
     import pandas as pd
 
-    from bsufs.selection_report import Comparison
+    from bsufs.inspection.page import Comparison
 
     rows = [outcome.row for outcome in outcomes]
     shown = {key: heading for key, heading in _LONG_HEADINGS.items() if key in rows[0]}

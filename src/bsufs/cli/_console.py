@@ -15,70 +15,29 @@ STDOUT = "-"
 
 
 def complain(message: str, kind: str = "error: ") -> None:
-    """Print one line on standard error.
-
-    Parameters
-    ----------
-    message : str
-        What to say; line breaks become blanks.
-    kind : str, default="error: "
-        What stands before it.
-    """
+    """Print one line on standard error."""
     print(f"bsufs: {kind}{' '.join(message.split())}", file=sys.stderr)
 
 
 class Reporter:
-    """Says on standard error what is done, unless told to be quiet.
-
-    Parameters
-    ----------
-    quiet : bool
-        Whether to say nothing.
-    """
+    """Says on standard error what is done, unless told to be quiet."""
 
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet
 
     def say(self, message: str) -> None:
-        """Print a line.
-
-        Parameters
-        ----------
-        message : str
-            The line.
-        """
+        """Print a line."""
         if not self.quiet:
             print(message, file=sys.stderr)
 
     def show(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """Print a table.
-
-        Parameters
-        ----------
-        title : str
-            Heading, on a terminal only.
-        columns : sequence of str
-            Names of the columns.
-        rows : sequence of sequences of str
-            The cells.
-        """
+        """Print a table."""
         if not self.quiet:
             print_table(title, columns, rows, sys.stderr)
 
     @contextlib.contextmanager
     def busy(self, message: str) -> Iterator[None]:
-        """Show on a terminal that work goes on.
-
-        Parameters
-        ----------
-        message : str
-            What is being done.
-
-        Yields
-        ------
-        None
-            While it goes on.
-        """
+        """Show on a terminal that work goes on."""
         if self.quiet or not sys.stderr.isatty():
             yield
             return
@@ -95,19 +54,7 @@ def print_table(
     rows: Sequence[Sequence[str]],
     stream: TextIO | None = None,
 ) -> None:
-    """Print a table: set out on a terminal, tab-separated lines elsewhere.
-
-    Parameters
-    ----------
-    title : str
-        Heading, on a terminal only.
-    columns : sequence of str
-        Names of the columns.
-    rows : sequence of sequences of str
-        The cells; those that look like numbers are set to the right.
-    stream : file, optional
-        Where to print; by default standard output.
-    """
+    """Print a table: set out on a terminal, tab-separated lines elsewhere."""
     stream = sys.stdout if stream is None else stream
     if not stream.isatty():
         for row in (columns, *rows):
@@ -155,18 +102,7 @@ def _looks_like_a_number(cell: str) -> bool:
 
 
 def jsonable(value: Any) -> Any:
-    """Return a value as JSON can hold it: NaN is null, what has no counterpart its text.
-
-    Parameters
-    ----------
-    value : object
-        Any value.
-
-    Returns
-    -------
-    object
-        Dictionaries, lists, strings, numbers, truth values and None.
-    """
+    """Return a value as JSON can hold it: NaN is null, what has no counterpart its text."""
     if isinstance(value, dict):
         return {str(key): jsonable(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -179,33 +115,12 @@ def jsonable(value: Any) -> Any:
 
 
 def dump(document: Any) -> str:
-    """Return a document as JSON text.
-
-    Parameters
-    ----------
-    document : object
-        What to write.
-
-    Returns
-    -------
-    str
-        The text, with a line break at its end.
-    """
+    """Return a document as JSON text."""
     return json.dumps(jsonable(document), indent=2, ensure_ascii=False) + "\n"
 
 
 def write_text(text: str, path: str, force: bool) -> None:
-    """Write text to a file, whole or not at all, or to standard output.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    path : str
-        The file, or "-".
-    force : bool
-        Whether an old file may be replaced.
-    """
+    """Write text to a file, whole or not at all, or to standard output."""
     if path == STDOUT:
         sys.stdout.write(text)
         return

@@ -27,27 +27,7 @@ def open_input(
     memory: str | None,
     needs_all: Sequence[str],
 ) -> Input:
-    """Read a table, or open it to be read in batches where it is larger than is allowed.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    reading : Reading
-        How to read it.
-    report : Reporter
-        Where notices go.
-    memory : str or None
-        How much a table may take, such as 2GB; a quarter of what is free by default.
-    needs_all : sequence of str
-        Options in use that need the whole table in memory. Without a `memory` of the caller's they
-        may have all that is free.
-
-    Returns
-    -------
-    Input
-        The table; a `WholeInput` where an option needs that.
-    """
+    """Read a table, or open it to be read in batches where it is larger than is allowed."""
     available = available_memory()
     limit = int(available * SHARE_OF_MEMORY)
     if memory is not None:

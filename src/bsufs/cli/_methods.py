@@ -39,28 +39,7 @@ def make_selector(
     settings: Mapping[str, Any] | None = None,
     keep: Mapping[str, Sequence[int]] | None = None,
 ) -> Any:
-    """Return a selector that is not fitted yet.
-
-    Parameters
-    ----------
-    method : str
-        Name of its class, in any case.
-    number : int, float or "auto"
-        How many features to keep.
-    seed : int
-        For methods with chance in them.
-    jobs : int, optional
-        For methods with `n_jobs`.
-    settings : mapping, optional
-        Other parameters.
-    keep : mapping, optional
-        Column numbers under "must_keep" and "never_keep".
-
-    Returns
-    -------
-    BaseSelector
-        The selector.
-    """
+    """Return a selector that is not fitted yet."""
     known = all_selectors()
     name = one_of(method, list(known), "--method")
     selector = known[name](number)
@@ -106,22 +85,7 @@ def _check_settings(
 
 
 def column_numbers(names: Sequence[str], table: Table | Features, option: str) -> list[int]:
-    """Return the numbers of features given by name.
-
-    Parameters
-    ----------
-    names : sequence of str
-        The names.
-    table : Table or Features
-        Where they must be.
-    option : str
-        What they were given for, for the message.
-
-    Returns
-    -------
-    list of int
-        Their numbers.
-    """
+    """Return the numbers of features given by name."""
     place = {name: number for number, name in enumerate(table.names)}
     for name in names:
         if name not in place:
@@ -132,15 +96,7 @@ def column_numbers(names: Sequence[str], table: Table | Features, option: str) -
 
 
 def check_number(number: int | float | str, table: Table | Features) -> None:
-    """Raise an error where more features are wanted than there are.
-
-    Parameters
-    ----------
-    number : int, float or "auto"
-        How many.
-    table : Table or Features
-        Where from.
-    """
+    """Raise an error where more features are wanted than there are."""
     if isinstance(number, int) and number > table.n_features:
         raise ValueError(
             f"-k must be at most {table.n_features}, the number of features in the table, got "
@@ -149,72 +105,26 @@ def check_number(number: int | float | str, table: Table | Features) -> None:
 
 
 def fit(selector: Any, X: Any) -> Indices:
-    """Fit a selector and return the columns it selects, best first.
-
-    Parameters
-    ----------
-    selector : BaseSelector
-        The selector.
-    X : array or sparse array of shape (n_rows, n_features)
-        The numbers; made dense for methods that need it.
-
-    Returns
-    -------
-    array of int
-        Column numbers.
-    """
+    """Fit a selector and return the columns it selects, best first."""
     takes_sparse = selector.__sklearn_tags__().input_tags.sparse
     selector.fit(X if takes_sparse else as_dense(X))
     return best_first_of(selector)
 
 
 def best_first_of(selector: Any) -> Indices:
-    """Return the columns that a fitted selector selects, best first.
-
-    Parameters
-    ----------
-    selector : BaseSelector
-        The selector.
-
-    Returns
-    -------
-    array of int
-        Column numbers.
-    """
+    """Return the columns that a fitted selector selects, best first."""
     best_first: Indices = np.argsort(selector.ranking_)[: int(selector.support_.sum())]
     return best_first
 
 
 def as_dense(X: Any) -> Array:
-    """Return numbers as an array, for what looks at whole columns.
-
-    Parameters
-    ----------
-    X : array or sparse array of shape (n_rows, n_features)
-        The numbers.
-
-    Returns
-    -------
-    array of shape (n_rows, n_features)
-        The same numbers.
-    """
+    """Return numbers as an array, for what looks at whole columns."""
     return np.asarray(X.toarray() if sparse.issparse(X) else X)
 
 
 @contextlib.contextmanager
 def at_most_threads(jobs: int | None) -> Any:
-    """Limit the threads of linear algebra.
-
-    Parameters
-    ----------
-    jobs : int or None
-        At most so many; None for no limit.
-
-    Yields
-    ------
-    None
-        While the limit holds.
-    """
+    """Limit the threads of linear algebra."""
     if jobs is None:
         yield
         return

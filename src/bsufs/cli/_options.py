@@ -165,25 +165,7 @@ MemoryOption = Annotated[
 
 @dataclass(frozen=True)
 class Reading:
-    """How a table is to be read, as the options say it.
-
-    Parameters
-    ----------
-    ignore : list of str or None
-        Columns to carry: names, or files of names.
-    label : str or None
-        The column of classes, carried as well.
-    missing : {"error", "median", "drop-rows", "drop-columns"}
-        What to do about missing values.
-    scale : {"none", "standard"}
-        What to do with the columns before selecting.
-    delimiter : str or None
-        The mark between cells of text.
-    no_header : bool
-        Whether the first line of text holds values.
-    array : str or None
-        Which matrix of a file of several.
-    """
+    """How a table is to be read, as the options say it."""
 
     ignore: list[str] | None
     label: str | None
@@ -194,13 +176,7 @@ class Reading:
     array: str | None
 
     def of_cells(self) -> dict[str, Any]:
-        """Return what `read_table` and `stream_table` both want to know.
-
-        Returns
-        -------
-        dict
-            Keyword arguments.
-        """
+        """Return what `read_table` and `stream_table` both want to know."""
         return {
             "ignore": parse_names(self.ignore),
             "label": self.label,
@@ -210,18 +186,7 @@ class Reading:
 
 
 def parse_number(text: str) -> int | float | str:
-    """Read how many features to keep.
-
-    Parameters
-    ----------
-    text : str
-        A whole number, a share such as 0.1, or auto.
-
-    Returns
-    -------
-    int, float or str
-        The number.
-    """
+    """Read how many features to keep."""
     if text.strip().lower() == "auto":
         return "auto"
     try:
@@ -238,34 +203,12 @@ def parse_number(text: str) -> int | float | str:
 
 
 def parse_numbers(text: str) -> list[int | float | str]:
-    """Read one or several numbers of features to keep.
-
-    Parameters
-    ----------
-    text : str
-        Numbers, shares or auto, separated by commas.
-
-    Returns
-    -------
-    list of int, float or str
-        The numbers, each once.
-    """
+    """Read one or several numbers of features to keep."""
     return list(dict.fromkeys(parse_number(part) for part in text.split(",")))
 
 
 def parse_names(options: Iterable[str] | None) -> list[str]:
-    """Read names: separated by commas, or one per line in a file after an @.
-
-    Parameters
-    ----------
-    options : iterable of str or None
-        What was given.
-
-    Returns
-    -------
-    list of str
-        All names.
-    """
+    """Read names: separated by commas, or one per line in a file after an @."""
     names: list[str] = []
     for option in options or ():
         if option.startswith("@"):
@@ -277,34 +220,12 @@ def parse_names(options: Iterable[str] | None) -> list[str]:
 
 
 def parse_delimiter(text: str | None) -> str | None:
-    r"""Read a delimiter, with ``\t`` for a tab.
-
-    Parameters
-    ----------
-    text : str or None
-        What was given.
-
-    Returns
-    -------
-    str or None
-        The mark.
-    """
+    r"""Read a delimiter, with ``\t`` for a tab."""
     return "\t" if text == "\\t" else text
 
 
 def parse_settings(options: Sequence[str] | None) -> dict[str, Any]:
-    """Read ``name=value`` pairs; a value that is no Python literal is text.
-
-    Parameters
-    ----------
-    options : sequence of str or None
-        What was given.
-
-    Returns
-    -------
-    dict
-        Values by name.
-    """
+    """Read ``name=value`` pairs; a value that is no Python literal is text."""
     settings: dict[str, Any] = {}
     for option in options or ():
         name, equals, value = option.partition("=")
@@ -318,20 +239,12 @@ def parse_settings(options: Sequence[str] | None) -> dict[str, Any]:
 
 
 def check_targets(force: bool, **targets: str | None) -> None:
-    """Raise an error where a file could not be written, before work is done for it.
-
-    Parameters
-    ----------
-    force : bool
-        Whether old files may be replaced.
-    **targets : str or None
-        Files by the option that named them; "-" is standard output.
-    """
+    """Raise an error where a file could not be written, before work is done for it."""
     from bsufs.tables import check_target
 
     if targets.get("report") is not None:
         # Without what it needs, this is said before the work and not after.
-        import bsufs.selection_report  # noqa: F401 - only to see whether it can be imported
+        import bsufs.inspection.page  # noqa: F401 - only to see whether it can be imported
     given = {option: target for option, target in targets.items() if target is not None}
     places = [t if t == STDOUT else str(Path(t).resolve()) for t in given.values()]
     if len(set(places)) < len(places):
@@ -347,18 +260,7 @@ def _listed(options: Iterable[str]) -> str:
 
 
 def command_of(context: typer.Context) -> str:
-    """Return the command that was given, as a shell takes it.
-
-    Parameters
-    ----------
-    context : typer.Context
-        Of the command.
-
-    Returns
-    -------
-    str
-        Its words; options with their default value are left out.
-    """
+    """Return the command that was given, as a shell takes it."""
     words = []
     for parameter in context.command.params:
         value = context.params[str(parameter.name)]
@@ -371,22 +273,7 @@ def command_of(context: typer.Context) -> str:
 
 
 def one_of(name: str, choices: Sequence[str], what: str) -> str:
-    """Return the choice that a name means, whatever its case.
-
-    Parameters
-    ----------
-    name : str
-        What was given.
-    choices : sequence of str
-        What there is.
-    what : str
-        What is chosen, for the message.
-
-    Returns
-    -------
-    str
-        The choice.
-    """
+    """Return the choice that a name means, whatever its case."""
     by_lower = {choice.lower(): choice for choice in choices}
     if name.lower() in by_lower:
         return by_lower[name.lower()]

@@ -8,7 +8,7 @@ from typing import Any
 from scipy import sparse
 
 from bsufs.cli._whole import WholeInput
-from bsufs.selection_report import Comparison, make_report
+from bsufs.inspection.page import Comparison, make_report
 
 
 def make_page(
@@ -21,30 +21,7 @@ def make_page(
     seed: int,
     command: str,
 ) -> str:
-    """Return the report as one HTML page.
-
-    Parameters
-    ----------
-    selector : selector
-        Fitted; a search or a method.
-    found : WholeInput
-        The table.
-    about : mapping
-        Lines on the data.
-    comparison : Comparison or None
-        Other methods.
-    n_subsamples : int
-        Refits that tell how stable the selection is.
-    seed : int
-        Seed of the refits.
-    command : str
-        What repeats it.
-
-    Returns
-    -------
-    str
-        The page.
-    """
+    """Return the report as one HTML page."""
     lines = dict(about)
     if found.missing.n_missing or found.missing.n_infinite:
         lines["Missing values"] = (

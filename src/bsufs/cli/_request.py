@@ -11,35 +11,7 @@ from bsufs.cli._options import Reading, check_targets
 
 @dataclass(frozen=True)
 class Request:
-    """What to select from, and how.
-
-    Parameters
-    ----------
-    table : str
-        The file.
-    reading : Reading
-        How to read it.
-    memory : str or None
-        How much of it may be in memory.
-    numbers : sequence of int, float or "auto"
-        How many features to keep; several where a search chooses.
-    method : str or None
-        Name of a selector; None for the default one.
-    settings : mapping
-        Parameters of the method.
-    must_keep, never_keep : sequences of str
-        Names of features.
-    tune : bool
-        Whether settings are searched for.
-    criterion : str or None
-        What decides in the search; None for that which the search prefers.
-    others : sequence of str or None
-        Methods to show beside it; None where that was not asked for.
-    seed : int
-        Seed of all that is random.
-    jobs : int or None
-        Threads at most.
-    """
+    """What to select from, and how."""
 
     table: str
     reading: Reading
@@ -58,23 +30,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Targets:
-    """Where results go: files, "-" for standard output, None for what is not wanted.
-
-    Parameters
-    ----------
-    output : str or None
-        The reduced table.
-    names : str or None
-        Names of the selected features.
-    json : str or None
-        All results.
-    report : str or None
-        The page.
-    order : {"table", "rank"}
-        Order of the columns of the reduced table.
-    force : bool
-        Whether old files may be replaced.
-    """
+    """Where results go: files, "-" for standard output, None for what is not wanted."""
 
     output: str | None
     names: str | None

@@ -26,31 +26,7 @@ _MOST_OF_IT = 0.5
 
 @dataclass(frozen=True)
 class Selection:
-    """What came of a request.
-
-    Parameters
-    ----------
-    found : Input
-        The table.
-    fitted : selector
-        A method, or the search that chose its settings.
-    selector : BaseSelector
-        The method with the settings that were used.
-    best_first : array of int
-        The selected columns.
-    seconds : float
-        What selecting took.
-    features : list of dict
-        What is known of each selected feature, best first.
-    dominant : str or None
-        A column that hides all others by its variance, in words.
-    classes : tuple of arrays or None
-        Classes and the rows that have one.
-    clustering : dict
-        What k-means finds of these classes.
-    tuning : dict or None
-        What a search found.
-    """
+    """What came of a request."""
 
     found: Input
     fitted: Any
@@ -73,18 +49,8 @@ def checked(request: Request) -> Request:
     """Return a request whose methods, parameters and criterion there are.
 
     A large table is not read before that is known.
-
-    Parameters
-    ----------
-    request : Request
-        What was asked.
-
-    Returns
-    -------
-    Request
-        The same, with names of the criterion and of other methods as they are written.
     """
-    untried = _untried(request)
+    untried = validate_request(request)
     criterion = tuning.criterion_name(request.criterion) if request.tune else None
     others = request.others
     if others is not None:
@@ -92,7 +58,7 @@ def checked(request: Request) -> Request:
     return replace(request, criterion=criterion, others=others)
 
 
-def _untried(request: Request) -> Any:
+def validate_request(request: Request) -> Any:
     """Return a selector that shows what is wrong with a request, table or no table."""
     return methods.make_selector(
         request.method or DEFAULT_METHOD,
@@ -107,22 +73,7 @@ def _untried(request: Request) -> Any:
 
 
 def read(request: Request, targets: Targets, report: Reporter) -> Input:
-    """Read the table, or open it where it is too large to hold.
-
-    Parameters
-    ----------
-    request : Request
-        What was asked.
-    targets : Targets
-        Where results go; some need the whole table.
-    report : Reporter
-        Where notices go.
-
-    Returns
-    -------
-    Input
-        At least as many features as are to be kept.
-    """
+    """Read the table, or open it where it is too large to hold."""
     found = open_input(
         request.table,
         request.reading,
@@ -139,7 +90,8 @@ def _options_that_need_all(request: Request, targets: Targets) -> list[str]:
     method, output = request.method, targets.output
     needs_all = {
         "--report": targets.report is not None,
-        f"--method {method}": method is not None and not hasattr(_untried(request), "partial_fit"),
+        f"--method {method}": method is not None
+        and not hasattr(validate_request(request), "partial_fit"),
         "--tune": request.tune,
         "--compare": request.others is not None,
         f"-o {output}": output is not None and output.lower().endswith((".npy", ".npz")),
@@ -148,22 +100,7 @@ def _options_that_need_all(request: Request, targets: Targets) -> list[str]:
 
 
 def fit(request: Request, found: Input, report: Reporter) -> Selection:
-    """Select, and find out what the selection is worth.
-
-    Parameters
-    ----------
-    request : Request
-        What was asked.
-    found : Input
-        The table.
-    report : Reporter
-        Shows what is being done.
-
-    Returns
-    -------
-    Selection
-        What came of it.
-    """
+    """Select, and find out what the selection is worth."""
     label = request.reading.label
     classes = None if label is None else found.classes(label)
     selector = _selector(request, found)
@@ -253,15 +190,7 @@ def _features(
 
 
 def tell(selection: Selection, report: Reporter) -> None:
-    """Say in a few lines what came of it.
-
-    Parameters
-    ----------
-    selection : Selection
-        What came of it.
-    report : Reporter
-        Where to say it.
-    """
+    """Say in a few lines what came of it."""
     if selection.tuning is not None:
         tuning.say_tuning(selection.tuning, report)
     table = selection.found.table
@@ -284,22 +213,7 @@ def _in_percent(scores: Clustering) -> str:
 
 
 def compare(request: Request, selection: Selection, report: Reporter) -> list[comparison.Outcome]:
-    """Run the other methods that were asked for, and show them beside the selection.
-
-    Parameters
-    ----------
-    request : Request
-        What was asked.
-    selection : Selection
-        What the others are compared with.
-    report : Reporter
-        Shows what is being done.
-
-    Returns
-    -------
-    list of Outcome
-        The selection first; empty where no other was asked for.
-    """
+    """Run the other methods that were asked for, and show them beside the selection."""
     if request.others is None:
         return []
     best_first = selection.best_first
@@ -319,22 +233,7 @@ def compare(request: Request, selection: Selection, report: Reporter) -> list[co
 def document(
     request: Request, selection: Selection, outcomes: Sequence[comparison.Outcome]
 ) -> dict[str, Any]:
-    """Return all results, for JSON.
-
-    Parameters
-    ----------
-    request : Request
-        What was asked.
-    selection : Selection
-        What came of it.
-    outcomes : sequence of Outcome
-        What came of other methods.
-
-    Returns
-    -------
-    dict
-        Results by name.
-    """
+    """Return all results, for JSON."""
     found = selection.found
     return {
         "method": selection.method,
@@ -362,28 +261,7 @@ def page(
     n_subsamples: int,
     command: str,
 ) -> str:
-    """Return the report as one HTML page.
-
-    Parameters
-    ----------
-    request : Request
-        What was asked.
-    selection : Selection
-        What came of it.
-    outcomes : sequence of Outcome
-        What came of other methods.
-    report : Reporter
-        Shows what is being done.
-    n_subsamples : int
-        Refits that tell how stable the selection is.
-    command : str
-        What repeats it.
-
-    Returns
-    -------
-    str
-        The page.
-    """
+    """Return the report as one HTML page."""
     from bsufs.cli._page import make_page
 
     with report.busy("writing the report"), methods.at_most_threads(request.jobs):

@@ -39,21 +39,7 @@ _BYTES_PER_CLASS = 100
 
 @dataclass
 class StreamedInput(Input):
-    """A table ready to select from, of which no more than a batch is in memory.
-
-    Parameters
-    ----------
-    path : str
-        The file, for messages.
-    stream : TableStream
-        Its rows.
-    how : {"error", "median", "drop-rows", "drop-columns"}
-        What to do about missing values.
-    memory : int
-        Bytes that batches may take.
-    report : Reporter
-        Where notices go.
-    """
+    """A table ready to select from, of which no more than a batch is in memory."""
 
     path: str
     stream: TableStream
@@ -70,13 +56,7 @@ class StreamedInput(Input):
         self.table = Features(self.stream.names, 0)
 
     def prepare(self, scale: str) -> None:
-        """Find out what must be known of all rows before their numbers can be used.
-
-        Parameters
-        ----------
-        scale : str
-            "none" or "standard".
-        """
+        """Find out what must be known of all rows before their numbers can be used."""
         if self.how in ("drop-columns", "median"):
             self._survey()
         if scale == "standard":
@@ -302,33 +282,12 @@ class _GapCount:
 
 
 def batch_rows_for(memory: int, n_columns: int) -> int:
-    """Return how many rows a batch may have.
-
-    Parameters
-    ----------
-    memory : int
-        Bytes that batches may take.
-    n_columns : int
-        Columns of the table.
-
-    Returns
-    -------
-    int
-        At least one.
-    """
+    """Return how many rows a batch may have."""
     return max(1, memory // (_BYTES_PER_CELL * n_columns))
 
 
 def check_width(path: str, n_rows: int, n_features: int) -> None:
-    """Raise an error where the scatter of a table does not fit in memory, before work is done.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    n_rows, n_features : int
-        Its size, or the best guess at it.
-    """
+    """Raise an error where the scatter of a table does not fit in memory, before work is done."""
     needed, available = memory_for_scatter(n_rows, n_features), available_memory()
     if needed > available:
         size = f"{n_features} x {min(n_rows, n_features)}"

@@ -8,26 +8,15 @@ from typing import Any
 from bsufs.cli._console import Reporter
 from bsufs.cli._methods import as_dense
 from bsufs.cli._options import one_of
-from bsufs.metrics.criteria import CRITERIA
 from bsufs.tuning import LabelFreeSearch, default_grid
+from bsufs.tuning.criteria import CRITERIA
 
 _ROWS_SHOWN = 5
 _PARAMETER = "param_"
 
 
 def criterion_name(name: str | None) -> str | None:
-    """Return the criterion that a word means.
-
-    Parameters
-    ----------
-    name : str or None
-        What was given, in any case; hyphens stand for underscores.
-
-    Returns
-    -------
-    str or None
-        Its name in `CRITERIA`; None for that of the search.
-    """
+    """Return the criterion that a word means."""
     if name is None:
         return None
     return one_of(name.replace("-", "_"), list(CRITERIA), "--criterion")
@@ -43,30 +32,7 @@ def make_search(
     seed: int,
     jobs: int | None,
 ) -> LabelFreeSearch:
-    """Return a search over the settings of a selector that is not fitted yet.
-
-    Parameters
-    ----------
-    selector : BaseSelector
-        The method.
-    X : array or sparse array of shape (n_rows, n_features)
-        The numbers; they decide what is worth trying.
-    numbers : sequence of int, float or "auto"
-        Numbers of features to choose from.
-    criterion : str or None
-        What decides; None for the criterion that the search prefers.
-    fixed : collection of str
-        Parameters that the user has set, and that are not tried.
-    seed : int
-        Seed of folds, starts and subsamples.
-    jobs : int or None
-        Threads.
-
-    Returns
-    -------
-    LabelFreeSearch
-        The search.
-    """
+    """Return a search over the settings of a selector that is not fitted yet."""
     whole = [number for number in numbers if isinstance(number, int)]
     # The grid must suit every number of features, so it is that of the smallest.
     selector.set_params(n_features_to_select=min(whole, default=numbers[0]))
@@ -89,18 +55,7 @@ def make_search(
 
 
 def tuning_document(search: LabelFreeSearch) -> dict[str, Any]:
-    """Return what a search found, for JSON.
-
-    Parameters
-    ----------
-    search : LabelFreeSearch
-        Fitted.
-
-    Returns
-    -------
-    dict
-        The criterion, the chosen settings, and a row for each candidate, best first.
-    """
+    """Return what a search found, for JSON."""
     # A data frame where there is pandas, else a dictionary: both are columns by name.
     columns = {name: list(search.criteria_[name]) for name in search.criteria_}
     rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
@@ -113,15 +68,7 @@ def tuning_document(search: LabelFreeSearch) -> dict[str, Any]:
 
 
 def say_tuning(tuning: dict[str, Any], report: Reporter) -> None:
-    """Show the best candidates.
-
-    Parameters
-    ----------
-    tuning : dict
-        What `tuning_document` returned.
-    report : Reporter
-        Where to.
-    """
+    """Show the best candidates."""
     rows = tuning["candidates"]
     best = ", ".join(f"{name}={value}" for name, value in tuning["best_params"].items())
     report.say(f"tried {len(rows)} settings without labels; {tuning['criterion']} chose {best}")

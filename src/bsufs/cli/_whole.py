@@ -20,19 +20,7 @@ from bsufs.tables import MissingValues, Table, read_table, resolve_missing, writ
 
 @dataclass(frozen=True)
 class WholeInput(Input):
-    """A table ready to select from, all of it in memory.
-
-    Parameters
-    ----------
-    table : Table
-        The table, without dropped rows and columns.
-    X : array or sparse array of shape (n_rows, n_features)
-        The numbers, scaled where that was asked for.
-    missing : MissingValues
-        What was missing.
-    is_scaled : bool
-        Whether that was asked for.
-    """
+    """A table ready to select from, all of it in memory."""
 
     table: Table
     X: Any
@@ -66,24 +54,7 @@ class WholeInput(Input):
 
 
 def read_input(path: str, reading: Reading, report: Reporter, stdin: Any = None) -> WholeInput:
-    """Read a table, settle its missing values, and scale it.
-
-    Parameters
-    ----------
-    path : str
-        The file.
-    reading : Reading
-        How to read it.
-    report : Reporter
-        Where notices go.
-    stdin : binary file, optional
-        What "-" reads; by default standard input.
-
-    Returns
-    -------
-    WholeInput
-        The table and its numbers.
-    """
+    """Read a table, settle its missing values, and scale it."""
     with report.busy(f"reading {path}"):
         table = read_table(path, **reading.of_cells(), array=reading.array, stdin=stdin)
     for notice in table.notices:

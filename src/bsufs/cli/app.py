@@ -49,13 +49,7 @@ _EXAMPLES = """
 
 
 def build_app() -> typer.Typer:
-    """Return the program with every command that is found.
-
-    Returns
-    -------
-    typer.Typer
-        The program.
-    """
+    """Return the program with every command that is found."""
     app = typer.Typer(
         name="bsufs",
         no_args_is_help=True,
@@ -113,11 +107,6 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
 
     Status 0 is success, 2 an error that the user can mend (one line on standard error), 130 an
     interruption by Ctrl-C.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        By default those of the process.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words

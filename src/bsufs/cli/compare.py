@@ -57,13 +57,7 @@ _EPILOG = """
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        The program.
-    """
+    """Add the command."""
     app.command("compare", epilog=_EPILOG)(compare)
 
 

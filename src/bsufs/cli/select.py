@@ -60,13 +60,7 @@ _EPILOG = """
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command.
-
-    Parameters
-    ----------
-    app : typer.Typer
-        The program.
-    """
+    """Add the command."""
     app.command("select", epilog=_EPILOG)(select)
 
 
@@ -77,7 +71,7 @@ def _known_methods() -> list[str]:
 
 
 def _known_criteria() -> list[str]:
-    from bsufs.metrics.criteria import CRITERIA
+    from bsufs.tuning.criteria import CRITERIA
 
     return list(CRITERIA)
 

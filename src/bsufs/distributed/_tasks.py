@@ -35,15 +35,6 @@ class Lazy:
 
     Dask's own `delayed` copies the graph so far with every call; with many blocks that would cost
     more than the tasks. Here a call costs nothing but itself, and the graph is collected once.
-
-    Parameters
-    ----------
-    key : str
-        Name of the result.
-    content : object
-        A tuple of the function and its arguments; or, of a task that has run, what Dask keeps.
-    has_run : bool
-        Which of the two.
     """
 
     key: str
@@ -52,37 +43,13 @@ class Lazy:
 
 
 def task(function: Any, *arguments: Any) -> Lazy:
-    """Return a lazy call of a pure function.
-
-    Parameters
-    ----------
-    function : callable
-        What to call.
-    *arguments : object
-        Plain arguments, lazy ones, Dask's delayed objects, and lists of these.
-
-    Returns
-    -------
-    Lazy
-        The call.
-    """
+    """Return a lazy call of a pure function."""
     name = getattr(function, "__name__", "task").strip("_")
     return Lazy(f"bsufs-{name}-{uuid4().hex}", (function, *arguments), False)
 
 
 def shared(value: Any) -> Lazy:
-    """Return a value as a task of its own: each worker gets it once, not once for every block.
-
-    Parameters
-    ----------
-    value : object
-        Anything that can be sent.
-
-    Returns
-    -------
-    Lazy
-        The value.
-    """
+    """Return a value as a task of its own: each worker gets it once, not once for every block."""
     return task(_same, value)
 
 
@@ -153,20 +120,7 @@ class _Bundle:
 
 
 def merged(parts: Sequence[Any], merge: Any) -> Any:
-    """Merge lazy parts by a tree of tasks.
-
-    Parameters
-    ----------
-    parts : sequence of Lazy
-        What to merge, at least one; neighbours are merged first.
-    merge : callable
-        Takes a list of up to eight parts and returns one.
-
-    Returns
-    -------
-    Lazy
-        All of them.
-    """
+    """Merge lazy parts by a tree of tasks."""
     parts = list(parts)
     while len(parts) > 1:
         parts = [
@@ -177,18 +131,7 @@ def merged(parts: Sequence[Any], merge: Any) -> Any:
 
 
 def tree_sum(parts: Sequence[Any]) -> Any:
-    """Add lazy arrays by a tree of tasks.
-
-    Parameters
-    ----------
-    parts : sequence of Lazy
-        Arrays of one shape, at least one.
-
-    Returns
-    -------
-    Lazy
-        Their sum, in an order of addition that depends on their number alone.
-    """
+    """Add lazy arrays by a tree of tasks."""
     return merged(parts, _added)
 
 
@@ -200,18 +143,7 @@ def _added(arrays: list[Any]) -> Any:
 
 
 def persist(*lists: Sequence[Any]) -> tuple[list[Any], ...]:
-    """Have lazy objects computed where they are, and return them with no past.
-
-    Parameters
-    ----------
-    *lists : lists of Lazy
-        What to compute, all in one graph.
-
-    Returns
-    -------
-    tuple of lists
-        The same, each now a single result that is, or will be, with a worker.
-    """
+    """Have lazy objects computed where they are, and return them with no past."""
     with _readable_errors():
         (kept,) = _dask.persist(_Bundle.of([one for given in lists for one in given]))
     results = iter(kept)
@@ -219,18 +151,7 @@ def persist(*lists: Sequence[Any]) -> tuple[list[Any], ...]:
 
 
 def compute(*lazy: Any) -> list[Any]:
-    """Compute lazy objects and bring the results here.
-
-    Parameters
-    ----------
-    *lazy : Lazy
-        What to compute, all in one graph.
-
-    Returns
-    -------
-    list
-        The results.
-    """
+    """Compute lazy objects and bring the results here."""
     futures = [one.content for one in lazy if isinstance(one, Lazy) and one.has_run]
     with _readable_errors():
         if futures and len(futures) == len(lazy) and hasattr(futures[0], "client"):

@@ -1,6 +1,6 @@
 """S of data whose columns are spread over workers: S W = sum over blocks of products with X_b.
 
-Every worker keeps blocks X_b of centred columns and the matching rows of W. A product with S needs
+Every worker keeps blocks X_b of centered columns and the matching rows of W. A product with S needs
 one sum over blocks, Y = sum_b X_b W_b of size n x m, and rows of S W come out where the rows of W
 are. Neither a d x d array nor X is ever in one place.
 """
@@ -22,7 +22,7 @@ from bsufs.penalties import row_norms
 from bsufs.scatter import (
     RIDGE,
     Scatter,
-    centred_rows,
+    centered_rows,
     ridged_cholesky,
     safe_unit_exponent,
     sound_values,
@@ -44,34 +44,14 @@ _MAX_PASSES = 500
 
 @dataclass(frozen=True)
 class Block:
-    """Some columns of the centred data, with a worker.
-
-    Parameters
-    ----------
-    X : Lazy
-        Array of shape (n, k).
-    rows : array of int of shape (k,)
-        Which rows of S the columns are.
-    """
+    """Some columns of the centered data, with a worker."""
 
     X: Any
     rows: Indices
 
 
 class BlockScatter(Scatter):
-    """S of data in column blocks.
-
-    Parameters
-    ----------
-    blocks : sequence of Block
-        The centred data, persisted; together all columns once.
-    n_rows : int
-        Number of samples n.
-    total_weight : float
-        Sum of the sample weights.
-    diagonal : array of shape (d,)
-        The diagonal of S.
-    """
+    """S of data in column blocks."""
 
     # As for data in one piece, so that both take dead rows out at the same step.
     costly_to_restrict = 0.7
@@ -91,20 +71,7 @@ class BlockScatter(Scatter):
     # ------------------------------------------------------------- the operator, piece by piece
 
     def each(self, function: Any, *arguments: Any) -> list[Any]:
-        """Return lazy calls of a function, one for each block.
-
-        Parameters
-        ----------
-        function : callable
-            Called with the block's array first.
-        *arguments : object
-            Further arguments; a list has one entry per block.
-
-        Returns
-        -------
-        list of Lazy
-            One per block.
-        """
+        """Return lazy calls of a function, one for each block."""
         return [
             task(
                 function,
@@ -115,66 +82,22 @@ class BlockScatter(Scatter):
         ]
 
     def pieces(self, by_row: Any) -> list[Any]:
-        """Cut an array with one row per feature into the pieces of the blocks.
-
-        Parameters
-        ----------
-        by_row : array of shape (d, ...)
-            The whole.
-
-        Returns
-        -------
-        list of array
-            One per block.
-        """
+        """Cut an array with one row per feature into the pieces of the blocks."""
         return [by_row[block.rows] for block in self.blocks]
 
     def joined(self, pieces: Sequence[Any]) -> Any:
-        """Put the pieces of the blocks together: the inverse of `pieces`.
-
-        Parameters
-        ----------
-        pieces : sequence of array
-            One per block.
-
-        Returns
-        -------
-        array of shape (d, ...)
-            The whole.
-        """
+        """Put the pieces of the blocks together: the inverse of `pieces`."""
         whole = np.empty((self.shape[0], *pieces[0].shape[1:]), dtype=pieces[0].dtype)
         for block, piece in zip(self.blocks, pieces, strict=True):
             whole[block.rows] = piece
         return whole
 
     def gathered(self, lazy: Sequence[Any]) -> Any:
-        """Compute pieces of the blocks and put them together here.
-
-        Parameters
-        ----------
-        lazy : sequence of Lazy
-            One per block.
-
-        Returns
-        -------
-        array of shape (d, ...)
-            The whole.
-        """
+        """Compute pieces of the blocks and put them together here."""
         return self.joined(compute(*lazy))
 
     def columns(self, features: Indices) -> Array:
-        """Bring some columns of the centred data here.
-
-        Parameters
-        ----------
-        features : array of int of shape (k,)
-            Which columns, in order.
-
-        Returns
-        -------
-        array of shape (n, k)
-            The columns.
-        """
+        """Bring some columns of the centered data here."""
         where = np.full(self.shape[0], -1)
         where[features] = np.arange(features.size)
         wanted, targets = [], []
@@ -209,18 +132,6 @@ class BlockScatter(Scatter):
 
         With X_A = Q R the rows S[features] are R'(Q'X), and a square root of the small matrix
         Q'XX'Q has the inner products of Q'X.
-
-        Parameters
-        ----------
-        features : array of int of shape (k,)
-            Which columns.
-
-        Returns
-        -------
-        across : array of shape (k, min(n, k))
-            Vectors with the lengths and angles of the rows S[features].
-        among : array of shape (k, k)
-            S[features, features].
         """
         chosen = self.columns(features)
         Q, R = linalg.qr(chosen, mode="economic", check_finite=False)
@@ -248,18 +159,7 @@ class BlockScatter(Scatter):
         return other
 
     def restricted(self, features: Mask | Indices) -> BlockScatter:
-        """Return the operator of some columns only, persisted.
-
-        Parameters
-        ----------
-        features : array of bool of shape (n_features,), or of int
-            The columns to keep, or their numbers in the order wanted.
-
-        Returns
-        -------
-        BlockScatter
-            S[features, features]; blocks without any of the columns are gone.
-        """
+        """Return the operator of some columns only, persisted."""
         other = self._restricted(features)
         (kept,) = persist([block.X for block in other.blocks])
         other.blocks = [Block(X, block.rows) for X, block in zip(kept, other.blocks, strict=True)]
@@ -285,20 +185,7 @@ class BlockScatter(Scatter):
         return result
 
     def leading_eigenvectors(self, m: int) -> tuple[Array, Any]:
-        """Return the m largest eigenvalues and their eigenvectors, these in blocks.
-
-        Parameters
-        ----------
-        m : int
-            How many, from 1 to n_features.
-
-        Returns
-        -------
-        values : array of shape (m,)
-            In descending order.
-        vectors : BlockFrame of shape (n_features, m)
-            Orthonormal, each signed so that its entry of largest modulus is positive.
-        """
+        """Return the m largest eigenvalues and their eigenvectors, these in blocks."""
         if not 1 <= m <= self.shape[0]:
             raise ValueError(f"m must be from 1 to n_features = {self.shape[0]}, got {m}.")
         values, left = self._leading(m)
@@ -338,33 +225,12 @@ class BlockScatter(Scatter):
         return float(shadows)
 
     def frame(self, W: Array) -> BlockFrame:
-        """Spread a frame over the blocks.
-
-        Parameters
-        ----------
-        W : array of shape (d, m)
-            The frame.
-
-        Returns
-        -------
-        BlockFrame
-            The same.
-        """
+        """Spread a frame over the blocks."""
         return BlockFrame(self, [shared(piece) for piece in self.pieces(W)], W.shape[1]).persisted()
 
 
 class BlockFrame:
-    """A d x m matrix whose rows are where the columns of the data are.
-
-    Parameters
-    ----------
-    scatter : BlockScatter
-        Whose blocks these are.
-    pieces : sequence of Lazy
-        The rows of each block.
-    n_columns : int
-        Number of columns m.
-    """
+    """A d x m matrix whose rows are where the columns of the data are."""
 
     def __init__(self, scatter: BlockScatter, pieces: Sequence[Any], n_columns: int) -> None:
         self._scatter = scatter
@@ -372,20 +238,7 @@ class BlockFrame:
         self.shape = (scatter.shape[0], n_columns)
 
     def turned(self, R: Any, n_columns: int) -> BlockFrame:
-        """Return the frame times a small matrix.
-
-        Parameters
-        ----------
-        R : array of shape (m, n_columns), or a lazy one
-            The matrix.
-        n_columns : int
-            Number of its columns.
-
-        Returns
-        -------
-        BlockFrame
-            The product, lazy.
-        """
+        """Return the frame times a small matrix."""
         products = [task(_product, piece, R) for piece in self.pieces]
         return BlockFrame(self._scatter, products, n_columns)
 
@@ -402,62 +255,25 @@ class BlockFrame:
         return self @ np.eye(self.shape[1])[:, key[1]]
 
     def persisted(self) -> BlockFrame:
-        """Return the frame with its pieces computed where they are.
-
-        Returns
-        -------
-        BlockFrame
-            The same.
-        """
+        """Return the frame with its pieces computed where they are."""
         return BlockFrame(self._scatter, persist(self.pieces)[0], self.shape[1])
 
     def lazy_gram(self) -> Any:
-        """Return W'W, not yet computed.
-
-        Returns
-        -------
-        Lazy
-            The Gram matrix, of shape (m, m).
-        """
+        """Return W'W, not yet computed."""
         return tree_sum([task(gram, piece) for piece in self.pieces])
 
     def lazy_peaks(self) -> list[Any]:
-        """Return the entries of largest modulus in each block, not yet computed.
-
-        Returns
-        -------
-        list of Lazy
-            For each block, an entry for every column and the rows that they are in.
-        """
+        """Return the entries of largest modulus in each block, not yet computed."""
         pieces = zip(self.pieces, self._scatter.blocks, strict=True)
         return [task(_peaks, piece, block.rows) for piece, block in pieces]
 
     def row_norms(self) -> Array:
-        """Return the norm of each row.
-
-        Returns
-        -------
-        array of shape (d,)
-            The norms.
-        """
+        """Return the norm of each row."""
         norms: Array = self._scatter.gathered([task(row_norms, piece) for piece in self.pieces])
         return norms
 
     def row_blocks(self, scatter: BlockScatter, w_step: WStep) -> RowBlocks:
-        """Return the rows of the frame, ready to iterate.
-
-        Parameters
-        ----------
-        scatter : BlockScatter
-            The operator S, which may be a multiple of the one that the frame was made with.
-        w_step : WStep
-            How W is updated.
-
-        Returns
-        -------
-        RowBlocks
-            The blocks.
-        """
+        """Return the rows of the frame, ready to iterate."""
         # The module builds on this one.
         from bsufs.distributed.iteration import DaskRows
 
@@ -467,25 +283,9 @@ class BlockFrame:
 def block_lanczos(product: Callable[[Array], Array], size: int, m: int) -> tuple[Array, Array]:
     """Return the m largest eigenpairs of a symmetric matrix known by products with blocks.
 
-    A Krylov space of blocks with full orthogonalisation and thick restarts: every product takes
+    A Krylov space of blocks with full orthogonalization and thick restarts: every product takes
     m + 8 vectors at once, so the number of passes over the data is that of the degree of the
     polynomial, not that of the vectors.
-
-    Parameters
-    ----------
-    product : callable
-        Multiplies the matrix with several vectors.
-    size : int
-        Its size.
-    m : int
-        How many pairs; a basis of 4 (m + 8) vectors must fit.
-
-    Returns
-    -------
-    values : array of shape (m,)
-        In descending order.
-    vectors : array of shape (size, m)
-        Orthonormal.
     """
     width = m + _GUARD
     start = np.random.default_rng(0).standard_normal((size, width))
@@ -533,18 +333,7 @@ def _inverse_root(gram_matrix: Array) -> Array:
 
 
 def gram(A: Array) -> Array:
-    """Return A'A.
-
-    Parameters
-    ----------
-    A : array of shape (k, m)
-        Any matrix.
-
-    Returns
-    -------
-    array of shape (m, m)
-        Its Gram matrix; not finite where that overflows.
-    """
+    """Return A'A."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         result: Array = A.T @ A
     return result
@@ -610,17 +399,7 @@ def _regression_gains(X: Array, chosen: Array, lower: Array) -> Array:
 
 @dataclass(frozen=True)
 class PreparedColumns(KnownSize):
-    """Some columns of the data, centred and weighted, in units of two to some power.
-
-    Parameters
-    ----------
-    Xc : array of shape (n, k)
-        The columns; exactly zero where constant.
-    unit_exponent : int
-        The power.
-    largest : float
-        Largest modulus in the data as they came.
-    """
+    """Some columns of the data, centered and weighted, in units of two to some power."""
 
     Xc: Array
     unit_exponent: int
@@ -628,20 +407,7 @@ class PreparedColumns(KnownSize):
 
     @classmethod
     def of(cls, X: Any, sample_weight: Array | None) -> PreparedColumns:
-        """Prepare raw columns.
-
-        Parameters
-        ----------
-        X : array of shape (n, k)
-            Finite numbers.
-        sample_weight : array of shape (n,), optional
-            Non-negative weights; rows of zero weight are left out.
-
-        Returns
-        -------
-        PreparedColumns
-            The columns, in the unit that suits themselves.
-        """
+        """Prepare raw columns."""
         weight = sample_weight
         if weight is not None and not weight.all():
             X, weight = X[weight > 0], weight[weight > 0]
@@ -653,23 +419,12 @@ class PreparedColumns(KnownSize):
             np.ldexp(X, -exponent, out=X)
         if weight is not None and (weight == 1.0).all():
             weight = None
-        centred_rows(X, weight, out=X)
+        centered_rows(X, weight, out=X)
         X[:, low == high] = 0.0
         return cls(X, exponent, largest)
 
     def in_units(self, exponent: int) -> Array:
-        """Return the columns in units of two to a given power.
-
-        Parameters
-        ----------
-        exponent : int
-            The power.
-
-        Returns
-        -------
-        array of shape (n, k)
-            The columns.
-        """
+        """Return the columns in units of two to a given power."""
         shift = self.unit_exponent - exponent
         return np.ldexp(self.Xc, shift) if shift else self.Xc
 
@@ -681,26 +436,7 @@ def scatter_of_columns(
     n_rows: int,
     sample_weight: Array | None,
 ) -> BlockScatter:
-    """Return the scatter operator of data in column blocks.
-
-    Parameters
-    ----------
-    prepared : sequence of Lazy
-        The `PreparedColumns` of each block, persisted.
-    rows : sequence of arrays of int
-        Which rows of S the columns of each block are to be.
-    largest : float
-        Largest modulus in all of the data.
-    n_rows : int
-        Number of samples n.
-    sample_weight : array of shape (n,), optional
-        Non-negative weights, not all zero.
-
-    Returns
-    -------
-    BlockScatter
-        With its blocks persisted.
-    """
+    """Return the scatter operator of data in column blocks."""
     exponent = safe_unit_exponent(largest)
     lazy = [task(PreparedColumns.in_units, block, exponent) for block in prepared]
     lazy, squares = persist(lazy, [task(_column_squares, X) for X in lazy])

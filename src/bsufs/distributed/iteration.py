@@ -26,17 +26,7 @@ from bsufs.stiefel import polar_multiplier
 
 @dataclass(frozen=True)
 class BlockState(KnownSize):
-    """The iterates of one block.
-
-    Parameters
-    ----------
-    W, SW : arrays of shape (k, m)
-        Rows of the frame and of its product with S.
-    copies : object
-        What the algorithm keeps for them.
-    report : Report
-        What they told after the iteration.
-    """
+    """The iterates of one block."""
 
     W: Array
     SW: Array
@@ -44,18 +34,7 @@ class BlockState(KnownSize):
     report: Report
 
     def restricted(self, rows: Mask) -> BlockState:
-        """Return the state of some of the rows.
-
-        Parameters
-        ----------
-        rows : array of bool of shape (k,)
-            Which.
-
-        Returns
-        -------
-        BlockState
-            With memory of its own.
-        """
+        """Return the state of some of the rows."""
         return BlockState(self.W[rows], self.SW[rows], self.copies.restricted(rows), self.report)
 
 
@@ -100,17 +79,7 @@ class _BlockSnapshot:
 
 
 class DaskRows:
-    """Blocks of rows with the workers of a cluster.
-
-    Parameters
-    ----------
-    scatter : BlockScatter
-        The operator S.
-    W : BlockFrame
-        Orthonormal start.
-    w_step : WStep
-        Polar steps, a given number of them.
-    """
+    """Blocks of rows with the workers of a cluster."""
 
     def __init__(self, scatter: BlockScatter, W: BlockFrame, w_step: WStep) -> None:
         if not isinstance(w_step, PolarStep) or w_step.n_steps is None:
@@ -130,22 +99,7 @@ class DaskRows:
     def start(
         self, rules: Rules, frames: tuple[Any, ...] = (), by_row: tuple[Any, ...] = ()
     ) -> Report:
-        """Set the states up from W, further frames, and vectors with one entry per row.
-
-        Parameters
-        ----------
-        rules : Rules
-            What the algorithm does.
-        frames : tuple of BlockFrame
-            Handed on to the rules.
-        by_row : tuple of arrays of shape (d,)
-            Handed on to the rules.
-
-        Returns
-        -------
-        Report
-            What the rows tell at the start.
-        """
+        """Set the states up from W, further frames, and vectors with one entry per row."""
         scatter = self.scatter
         pieces = self._start.pieces
         Y = tree_sum(scatter.each(_image, pieces))
@@ -160,20 +114,7 @@ class DaskRows:
         return self._settle(states, shared(True))[0]
 
     def advance(self, rules: Rules, alive: Mask | None = None) -> Report:
-        """Do an iteration, after which only some of the rows live.
-
-        Parameters
-        ----------
-        rules : Rules
-            What the algorithm does.
-        alive : array of bool of shape (n_rows,), optional
-            The rows that live on; all that lived so far by default.
-
-        Returns
-        -------
-        Report
-            What the rows tell afterwards, those taken out excepted.
-        """
+        """Do an iteration, after which only some of the rows live."""
         if alive is not None:
             self._bury(alive)
         before = self._states
@@ -237,13 +178,7 @@ class DaskRows:
         return Report(totals, tuple(self.scatter.joined(pieces) for pieces in vectors)), bool(well)
 
     def snapshot(self) -> Snapshot:
-        """Return the iterates as they are now, left where they are.
-
-        Returns
-        -------
-        Snapshot
-            Of the rows that have not been taken out.
-        """
+        """Return the iterates as they are now, left where they are."""
         return _BlockSnapshot(self.rows, self.scatter, self._states)
 
 

@@ -9,18 +9,7 @@ from bsufs.distributed._tasks import compute, merged
 
 
 def merged_here(parts: Sequence[Any]) -> Any:
-    """Merge what the row blocks have to say by a tree of tasks, and bring the outcome here.
-
-    Parameters
-    ----------
-    parts : sequence of Lazy
-        Objects with a method `merge` that takes in another one.
-
-    Returns
-    -------
-    object
-        One of them, with all others taken in.
-    """
+    """Merge what the row blocks have to say by a tree of tasks, and bring the outcome here."""
     return compute(merged(parts, _taken_in))[0]
 
 

@@ -12,21 +12,8 @@ from bsufs._typing import Array
 Average = Literal["geometric", "arithmetic"]
 
 
-def normalised_information(counts: Array, average: Average = "geometric") -> Array:
-    """Return the mutual information over a mean of the entropies, for each table of counts.
-
-    Parameters
-    ----------
-    counts : array of shape (n_tables, n_rows, n_columns)
-        How many samples each part of the one partition (row) shares with each of the other.
-    average : {"geometric", "arithmetic"}, default="geometric"
-        The mean that normalises.
-
-    Returns
-    -------
-    array of shape (n_tables,)
-        Between 0 and 1; 1 where both partitions have a single part, 0 where only one has.
-    """
+def normalized_information(counts: Array, average: Average = "geometric") -> Array:
+    """Return the mutual information over a mean of the entropies, for each table of counts."""
     n = counts.sum(axis=(1, 2))[:, None]
     # Divided after they are summed: the share of a single part is 1, to the last digit.
     rows, columns = (_entropy(counts.sum(axis=axis) / n) for axis in (2, 1))

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
 from bsufs._typing import Array
-from bsufs.metrics._information import Average, normalised_information
+from bsufs.metrics._information import Average, normalized_information
 
 
 def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -62,7 +62,7 @@ def normalized_mutual_information(
     labels_pred : array-like of shape (n_samples,)
         The clusters: numbers or strings, whose names mean nothing.
     average : {"geometric", "arithmetic"}, default="geometric"
-        The mean that normalises. The text of the paper has the geometric one, its authors' code
+        The mean that normalizes. The text of the paper has the geometric one, its authors' code
         the arithmetic one, which is never larger.
 
     Returns
@@ -82,7 +82,7 @@ def normalized_mutual_information(
     if average not in ("geometric", "arithmetic"):
         raise ValueError(f"average must be 'geometric' or 'arithmetic', got {average!r}.")
     table = _contingency(labels_true, labels_pred)
-    return float(normalised_information(table[None], average)[0])
+    return float(normalized_information(table[None], average)[0])
 
 
 def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:

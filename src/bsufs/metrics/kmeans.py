@@ -2,7 +2,7 @@
 
 Lloyd's iterations, no approximation. Three things make the batch fast: the runs share every matrix
 product with X where they can; bounds on the distances (Hamerly 2010) prove for most samples that
-their nearest centre is still the same, so that only the others are looked at; and the sums of the
+their nearest center is still the same, so that only the others are looked at; and the sums of the
 clusters are updated by the samples that moved. Runs that have converged leave the batch.
 """
 
@@ -30,7 +30,7 @@ _LARGEST_KEY = np.float32(np.finfo(np.float32).max).view(np.int32)
 # Bounds are widened by a few units of rounding, and by what may underflow in single precision.
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 _TINY = 1e-30
-# Centres this many times farther out than the data do not fit into single precision.
+# Centers this many times farther out than the data do not fit into single precision.
 _FARTHEST = 2.0**30
 
 
@@ -41,18 +41,18 @@ class KMeansRuns:
     Parameters
     ----------
     labels : array of int of shape (n_runs, n_samples)
-        The nearest centre of every sample.
+        The nearest center of every sample.
     inertia : array of shape (n_runs,)
-        Sums of squared distances of the samples to their centres: smaller is better.
-    centres : array of shape (n_runs, n_clusters, n_features)
-        Where the centres ended.
+        Sums of squared distances of the samples to their centers: smaller is better.
+    centers : array of shape (n_runs, n_clusters, n_features)
+        Where the centers ended.
     n_iter : array of int of shape (n_runs,)
         Iterations done, counting the last one that changed nothing.
     """
 
     labels: NDArray[np.int32]
     inertia: Array
-    centres: Array
+    centers: Array
     n_iter: NDArray[np.intp]
 
     @property
@@ -75,27 +75,27 @@ def batched_kmeans(
 
     .. math:: \min_{C, \ell} \sum_i \|x_i - c_{\ell(i)}\|^2
 
-    by taking turns: each sample goes to its nearest centre (of equally near ones to the first),
-    each centre to the mean of its samples.
+    by taking turns: each sample goes to its nearest center (of equally near ones to the first),
+    each center to the mean of its samples.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         Finite numbers; never changed.
     n_clusters : int
-        Number of centres, from 1 to n_samples.
+        Number of centers, from 1 to n_samples.
     n_runs : int, default=50
         Number of starts; that of the array where `init` is one.
     init : {"k-means++", "random", "greedy-k-means++"} or array, default="k-means++"
-        Where the centres start. "k-means++" draws one sample after another with a probability
+        Where the centers start. "k-means++" draws one sample after another with a probability
         that grows with its squared distance from those drawn before; "greedy-k-means++" draws
         2 + log(n_clusters) candidates each time and keeps the one that lowers the inertia most,
         as scikit-learn does; "random" takes distinct samples. An array of shape (n_runs,
-        n_clusters, n_features) holds the centres themselves.
+        n_clusters, n_features) holds the centers themselves.
     max_iter : int, default=200
         Most iterations of a run.
     tol : float, default=0.0
-        A run also ends when the squared movements of its centres sum to no more than this, in
+        A run also ends when the squared movements of its centers sum to no more than this, in
         units of the mean variance of the columns. With 0 it ends when no sample changes cluster.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts. Run i is the same whatever `n_runs` is.
@@ -103,19 +103,19 @@ def batched_kmeans(
     Returns
     -------
     KMeansRuns
-        Labels, inertia, centres and iterations of every run, in the order of the starts.
+        Labels, inertia, centers and iterations of every run, in the order of the starts.
 
     Notes
     -----
-    Labels, inertia and iterations are those of ``sklearn.cluster.KMeans(init=centres, n_init=1,
-    algorithm="lloyd")`` from the same centres, save for rounding where a sample is equally far
-    from two centres, and for runs in which clusters lose all samples: there scikit-learn may empty
+    Labels, inertia and iterations are those of ``sklearn.cluster.KMeans(init=centers, n_init=1,
+    algorithm="lloyd")`` from the same centers, save for rounding where a sample is equally far
+    from two centers, and for runs in which clusters lose all samples: there scikit-learn may empty
     another cluster to fill them.
 
-    A cluster that has lost all samples takes the sample farthest from its centre, among clusters
+    A cluster that has lost all samples takes the sample farthest from its center, among clusters
     of at least two samples; several such clusters take the farthest one after another. Where all
-    those samples sit on their centres (fewer distinct samples than clusters), it stays empty and
-    its centre stays where it was.
+    those samples sit on their centers (fewer distinct samples than clusters), it stays empty and
+    its center stays where it was.
 
     References
     ----------
@@ -142,7 +142,7 @@ def batched_kmeans(
     _check_counts(data.shape[0], n_clusters=n_clusters, n_runs=n_runs, max_iter=max_iter)
     if tol < 0:
         raise ValueError(f"tol must be zero or positive, got {tol}.")
-    # In units of the largest entry nothing overflows; distances of centred data lose fewer digits
+    # In units of the largest entry nothing overflows; distances of centered data lose fewer digits
     # when they are read off products.
     exponent = math.frexp(float(np.abs(data).max()))[1]
     data = np.ldexp(data, -exponent)
@@ -151,7 +151,7 @@ def batched_kmeans(
     if isinstance(init, str):
         starts = _starts(data, n_clusters, n_runs, init, check_random_state(random_state))
     else:
-        given = _given_centres(init, n_clusters, data.shape[1])
+        given = _given_centers(init, n_clusters, data.shape[1])
         starts = np.ldexp(given, -exponent) - mean
     threshold = tol * float(data.var(axis=0).mean())
     size = max(1, _BATCH_BYTES // (8 * data.shape[0] * n_clusters))
@@ -159,9 +159,9 @@ def batched_kmeans(
         _Batch(data, starts[first : first + size]).run(max_iter, threshold)
         for first in range(0, len(starts), size)
     ]
-    labels, inertia, centres, n_iter = (np.concatenate(part) for part in zip(*parts, strict=True))
+    labels, inertia, centers, n_iter = (np.concatenate(part) for part in zip(*parts, strict=True))
     return KMeansRuns(
-        labels, np.ldexp(inertia, 2 * exponent), np.ldexp(centres + mean, exponent), n_iter
+        labels, np.ldexp(inertia, 2 * exponent), np.ldexp(centers + mean, exponent), n_iter
     )
 
 
@@ -175,23 +175,23 @@ def _check_counts(n_samples: int, **counts: int) -> None:
         )
 
 
-def _given_centres(init: ArrayLike, n_clusters: int, n_features: int) -> Array:
-    centres = np.asarray(init, dtype=np.float64)
-    if centres.ndim != 3 or centres.shape[1:] != (n_clusters, n_features) or not len(centres):
+def _given_centers(init: ArrayLike, n_clusters: int, n_features: int) -> Array:
+    centers = np.asarray(init, dtype=np.float64)
+    if centers.ndim != 3 or centers.shape[1:] != (n_clusters, n_features) or not len(centers):
         raise ValueError(
             "init as an array must have shape (n_runs, n_clusters, n_features) = "
-            f"(n_runs, {n_clusters}, {n_features}), got {centres.shape}."
+            f"(n_runs, {n_clusters}, {n_features}), got {centers.shape}."
         )
-    if not np.isfinite(centres).all():
+    if not np.isfinite(centers).all():
         raise ValueError("init must hold finite numbers, got NaN or infinity.")
-    return centres
+    return centers
 
 
 # --- starts -----------------------------------------------------------------------------------
 
 
 def _starts(X: Array, n_clusters: int, n_runs: int, init: str, rng: np.random.RandomState) -> Array:
-    """Return the first centres of every run, all of them samples."""
+    """Return the first centers of every run, all of them samples."""
     n = X.shape[0]
     if init == "random":
         drawn = np.stack([rng.permutation(n)[:n_clusters] for _ in range(n_runs)])
@@ -205,14 +205,14 @@ def _starts(X: Array, n_clusters: int, n_runs: int, init: str, rng: np.random.Ra
         )
     else:
         raise ValueError(
-            "init must be 'k-means++', 'random', 'greedy-k-means++' or an array of centres, "
+            "init must be 'k-means++', 'random', 'greedy-k-means++' or an array of centers, "
             f"got {init!r}."
         )
     return X[drawn]
 
 
 def _plus_plus(X: Array, uniform: Array) -> Indices:
-    """Draw the samples of k-means++ for all runs, one centre after another."""
+    """Draw the samples of k-means++ for all runs, one center after another."""
     n_runs, n_clusters, trials = uniform.shape
     n = X.shape[0]
     squares = np.einsum("ij,ij->i", X, X)
@@ -254,8 +254,8 @@ def _squared_distances(X: Array, squares: Array, chosen: Indices) -> Array:
 class _Batch:
     """Runs of Lloyd's iterations that go on together.
 
-    For every run and sample, `upper` bounds the distance to the centre of its label from above
-    and `lower` that to all other centres from below. When centres move by known distances the
+    For every run and sample, `upper` bounds the distance to the center of its label from above
+    and `lower` that to all other centers from below. When centers move by known distances the
     bounds follow; a sample whose upper bound is below its lower bound cannot have changed.
     """
 
@@ -272,19 +272,19 @@ class _Batch:
         self.near = bool(np.abs(starts).max() < _FARTHEST)
         # What concerns the active runs shrinks as they end; the results of all are kept aside.
         self.active = np.arange(runs)
-        self.centres = starts.copy()
+        self.centers = starts.copy()
         self.sums = np.zeros(starts.shape)
         self.counts = np.zeros((runs, self.k), dtype=np.intp)
         self.labels = np.full((runs, self.n), -1, dtype=np.int32)
         self.upper = np.full((runs, self.n), np.inf)
         self.lower = np.zeros((runs, self.n))
         self.final_labels = np.empty((runs, self.n), dtype=np.int32)
-        self.final_centres = np.empty(starts.shape)
+        self.final_centers = np.empty(starts.shape)
         self.settled = np.zeros(runs, dtype=bool)
         self.n_iter = np.zeros(runs, dtype=np.intp)
 
     def run(self, max_iter: int, threshold: float) -> tuple[NDArray[Any], ...]:
-        """Iterate until every run has ended; return labels, inertia, centres and iterations."""
+        """Iterate until every run has ended; return labels, inertia, centers and iterations."""
         for iteration in range(1, max_iter + 1):
             previous = self.labels.copy()
             self._assign(self.upper >= self.lower)
@@ -292,7 +292,7 @@ class _Batch:
             filled = self._fill_empty_clusters(previous, changed)
             if filled.any():
                 changed = np.flatnonzero(self.labels != previous)
-            drift = self._move_centres(previous, changed)
+            drift = self._move_centers(previous, changed)
             unchanged = np.bincount(changed // self.n, minlength=self.active.size) == 0
             ended = unchanged | (np.einsum("ij,ij->i", drift, drift) <= threshold)
             if iteration == max_iter:
@@ -306,15 +306,15 @@ class _Batch:
         return self._results()
 
     def _assign(self, doubtful: Mask) -> None:
-        """Find the nearest centre, and new bounds, for the samples in doubt."""
+        """Find the nearest center, and new bounds, for the samples in doubt."""
         if not self.near:
             self._assign_exactly(np.flatnonzero(doubtful))
             return
-        lengths = np.einsum("rkd,rkd->rk", self.centres, self.centres)
+        lengths = np.einsum("rkd,rkd->rk", self.centers, self.centers)
         reach = lengths.max(axis=1)
         # With [x, |x|^2, 1] on the other side, one product gives whole squared distances.
         weights = np.empty((*lengths.shape, self.d + 2), dtype=np.float32)
-        np.multiply(self.centres, -2.0, out=weights[..., : self.d], casting="same_kind")
+        np.multiply(self.centers, -2.0, out=weights[..., : self.d], casting="same_kind")
         weights[..., self.d] = 1.0
         weights[..., self.d + 1] = lengths
         per_run = np.count_nonzero(doubtful, axis=1)
@@ -364,7 +364,7 @@ class _Batch:
         """Return labels, upper and lower bounds, and whether single precision leaves a doubt.
 
         `distances`, of shape (runs, n_clusters, samples), is overwritten. Read as integers,
-        floats keep their order: with the number of the centre in the last bits, one minimum
+        floats keep their order: with the number of the center in the last bits, one minimum
         gives the smallest distance and where it is, many times faster than argmin.
         """
         bits = (self.k - 1).bit_length()
@@ -394,12 +394,12 @@ class _Batch:
         return nearest, np.sqrt(first, out=first), np.sqrt(second, out=second), doubt
 
     def _assign_exactly(self, pairs: Indices) -> None:
-        """Find the nearest centres of (run, sample) pairs in double precision."""
-        lengths = np.einsum("rkd,rkd->rk", self.centres, self.centres)
-        ends = np.searchsorted(pairs, np.arange(len(self.centres) + 1) * self.n)
+        """Find the nearest centers of (run, sample) pairs in double precision."""
+        lengths = np.einsum("rkd,rkd->rk", self.centers, self.centers)
+        ends = np.searchsorted(pairs, np.arange(len(self.centers) + 1) * self.n)
         for run in np.flatnonzero(np.diff(ends)):
             samples = pairs[ends[run] : ends[run + 1]] - run * self.n
-            distances = self.X[samples] @ (-2.0 * self.centres[run].T)
+            distances = self.X[samples] @ (-2.0 * self.centers[run].T)
             distances += lengths[run]
             nearest = distances.argmin(axis=1)
             every = np.arange(samples.size)
@@ -425,7 +425,7 @@ class _Batch:
         touched = np.zeros(len(counts), dtype=bool)
         for run in np.flatnonzero((counts == 0).any(axis=1)):
             labels = self.labels[run]
-            offsets = self.X - self.centres[run, labels]
+            offsets = self.X - self.centers[run, labels]
             farness = np.einsum("ij,ij->i", offsets, offsets)
             order = iter(np.argsort(-farness, kind="stable"))
             for cluster in np.flatnonzero(counts[run] == 0):
@@ -435,13 +435,13 @@ class _Batch:
                 counts[run, labels[sample]] -= 1
                 counts[run, cluster] = 1
                 labels[sample] = cluster
-                # Nothing is known about its distances to the other centres.
+                # Nothing is known about its distances to the other centers.
                 self.upper[run, sample], self.lower[run, sample] = np.inf, 0.0
                 touched[run] = True
         return touched
 
-    def _move_centres(self, previous: NDArray[np.int32], changed: Indices) -> Array:
-        """Move the centres to the means of their samples; return how far each one went."""
+    def _move_centers(self, previous: NDArray[np.int32], changed: Indices) -> Array:
+        """Move the centers to the means of their samples; return how far each one went."""
         runs, samples = np.divmod(changed, self.n)
         base = runs * self.k
         lost = previous.reshape(-1)[changed]
@@ -462,17 +462,17 @@ class _Batch:
         if not counts.all():
             sums[touched[counts == 0]] = 0.0
             touched, new, counts = touched[counts > 0], new[counts > 0], counts[counts > 0]
-        centres = self.centres.reshape(-1, self.d)
+        centers = self.centers.reshape(-1, self.d)
         new /= counts[:, None]
-        steps = centres[touched]
+        steps = centers[touched]
         steps -= new
-        centres[touched] = new
-        drift = np.zeros(len(centres))
+        centers[touched] = new
+        drift = np.zeros(len(centers))
         drift[touched] = np.sqrt(np.einsum("ij,ij->i", steps, steps))
         return drift.reshape(-1, self.k)
 
     def _follow(self, drift: Array) -> None:
-        """Let the bounds follow the centres, which moved by `drift`."""
+        """Let the bounds follow the centers, which moved by `drift`."""
         drift = drift * (1.0 + _ROUNDING * self.d)
         runs = np.arange(len(drift), dtype=np.int32)[:, None]
         self.upper += drift.reshape(-1).take(self.labels + np.int32(self.k) * runs)
@@ -485,24 +485,24 @@ class _Batch:
         )
 
     def _retire(self, ended: Mask, settled: Mask, iteration: int) -> None:
-        """Keep the labels and centres of runs that have ended, and go on with the others."""
+        """Keep the labels and centers of runs that have ended, and go on with the others."""
         gone = self.active[ended]
         self.final_labels[gone] = self.labels[ended]
-        self.final_centres[gone] = self.centres[ended]
+        self.final_centers[gone] = self.centers[ended]
         self.settled[gone] = settled[ended]
         self.n_iter[gone] = iteration
-        for name in ("active", "labels", "upper", "lower", "sums", "counts", "centres"):
+        for name in ("active", "labels", "upper", "lower", "sums", "counts", "centers"):
             setattr(self, name, getattr(self, name)[~ended])
 
     def _results(self) -> tuple[NDArray[Any], ...]:
-        """Compute centres and inertia afresh, free of the rounding of many small updates."""
-        labels, centres = self.final_labels, self.final_centres
+        """Compute centers and inertia afresh, free of the rounding of many small updates."""
+        labels, centers = self.final_labels, self.final_centers
         sums, counts = self._sums(labels)
-        centres = np.where(counts[..., None] > 0, sums / np.maximum(counts, 1)[..., None], centres)
+        centers = np.where(counts[..., None] > 0, sums / np.maximum(counts, 1)[..., None], centers)
         hasty = np.flatnonzero(~self.settled)
         if hasty.size:
-            # These ended with a movement of the centres: the labels have to follow.
-            self.centres = centres[hasty]
+            # These ended with a movement of the centers: the labels have to follow.
+            self.centers = centers[hasty]
             self.labels, self.upper, self.lower = (
                 np.empty((hasty.size, self.n), dtype=dtype)
                 for dtype in (np.int32, np.float64, np.float64)
@@ -511,13 +511,13 @@ class _Batch:
             labels[hasty] = self.labels
             sums[hasty], counts[hasty] = self._sums(labels[hasty])
         total = self.squares.sum()
-        lengths = np.einsum("rkd,rkd->rk", centres, centres)
+        lengths = np.einsum("rkd,rkd->rk", centers, centers)
         inertia = total + np.einsum("rk,rk->r", counts, lengths)
-        inertia -= 2.0 * np.einsum("rkd,rkd->r", centres, sums)
+        inertia -= 2.0 * np.einsum("rkd,rkd->r", centers, sums)
         for run in np.flatnonzero(inertia < 1e-3 * total):
-            offsets = self.X - centres[run, labels[run]]
+            offsets = self.X - centers[run, labels[run]]
             inertia[run] = np.vdot(offsets, offsets)
-        return labels, inertia, centres, self.n_iter
+        return labels, inertia, centers, self.n_iter
 
     def _sums(self, labels: NDArray[np.int32]) -> tuple[Array, Indices]:
         """Return the sums and the numbers of the samples in each cluster of each run."""

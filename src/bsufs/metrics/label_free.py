@@ -13,7 +13,7 @@ from scipy.stats import norm
 from sklearn.utils import check_array
 
 from bsufs._typing import Array, Indices
-from bsufs.metrics._information import normalised_information
+from bsufs.metrics._information import normalized_information
 from bsufs.scatter import make_scatter
 
 # Correlations are summed over square blocks of this many columns; no d x d array is kept.
@@ -43,7 +43,7 @@ def redundancy(X: ArrayLike) -> float:
     >>> redundancy(np.array([[0.0, 1.0, 5.0], [2.0, -1.0, 5.0], [4.0, -3.0, 5.0]]))
     0.333...
     """
-    Z = standardised(check_array(X, dtype=np.float64))
+    Z = standardized(check_array(X, dtype=np.float64))
     d = Z.shape[1]
     if d == 1:
         return 0.0
@@ -58,19 +58,8 @@ def redundancy(X: ArrayLike) -> float:
     return float(min(total / (d * (d - 1) / 2), 1.0))
 
 
-def standardised(X: Array) -> Array:
-    """Return the columns centred and of unit length, constant ones zero.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        The data.
-
-    Returns
-    -------
-    array of the same shape
-        The product of two columns is their correlation.
-    """
+def standardized(X: Array) -> Array:
+    """Return the columns centered and of unit length, constant ones zero."""
     constant = X.min(axis=0) == X.max(axis=0)
     # Relative to its largest entry, no column overflows when squared.
     largest = np.abs(X).max(axis=0)
@@ -88,7 +77,7 @@ def reconstruction(X: Any, support: ArrayLike) -> float:
 
     .. math:: 1 - \frac{\min_B \|X_c - X_{c,A} B\|_F^2}{\|X_c\|_F^2}
 
-    with the columns of X centred and A the selected ones.
+    with the columns of X centered and A the selected ones.
 
     Parameters
     ----------
@@ -227,34 +216,10 @@ def clustering_agreement(
         \text{ARI} = \frac{\sum_{ij} \binom{n_{ij}}{2} - E}
         {\frac{1}{2} (\sum_i \binom{n_i}{2} + \sum_j \binom{n_j}{2}) - E}, \quad
         E = \sum_i \binom{n_i}{2} \sum_j \binom{n_j}{2} \Big/ \binom{n}{2}
-
-    Parameters
-    ----------
-    first : array-like of int of shape (n_runs, n_samples) or (n_samples,)
-        Clusterings, numbered from 0; what the numbers are means nothing.
-    second : array-like of int of shape (n_runs, n_samples) or (n_samples,), optional
-        Others: every clustering of `first` is compared with every one of these. Without them the
-        clusterings of `first` are compared with one another.
-    measure : {"nmi", "ari"}, default="nmi"
-        How two clusterings are compared.
-
-    Returns
-    -------
-    float
-        At most 1, which identical partitions reach; larger is better. A single clustering agrees
-        with itself: 1.
-
-    Examples
-    --------
-    >>> from bsufs.metrics.label_free import clustering_agreement
-    >>> clustering_agreement([0, 0, 1, 1], [1, 1, 0, 0])
-    1.0
-    >>> round(clustering_agreement([[0, 0, 1, 1], [0, 0, 1, 2]], measure="ari"), 4)
-    0.5714
     """
     if measure not in ("nmi", "ari"):
         raise ValueError(f"measure must be 'nmi' or 'ari', got {measure!r}.")
-    index = normalised_information if measure == "nmi" else _adjusted_rand
+    index = normalized_information if measure == "nmi" else _adjusted_rand
     rows = _clusterings("first", first)
     if second is None:
         if len(rows) == 1:
@@ -313,32 +278,6 @@ def wilson_interval(
 
     .. math:: \frac{\hat p + z^2 / 2M \pm z \sqrt{\hat p (1 - \hat p) / M + z^2 / 4 M^2}}
         {1 + z^2 / M}
-
-    Parameters
-    ----------
-    frequency : array-like
-        Shares of the trials, between 0 and 1.
-    n_trials : int
-        The number of independent trials, M.
-    confidence : float, default=0.95
-        Level of the interval, between 0 and 1.
-
-    Returns
-    -------
-    lower, upper : arrays
-        Ends of the intervals, within 0 and 1. Never of length zero, even at 0 and 1.
-
-    References
-    ----------
-    Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference.
-    Journal of the American Statistical Association 22(158).
-
-    Examples
-    --------
-    >>> from bsufs.metrics.label_free import wilson_interval
-    >>> lower, upper = wilson_interval(0.5, 10)
-    >>> round(float(lower), 4), round(float(upper), 4)
-    (0.2366, 0.7634)
     """
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1, got {confidence}.")
@@ -351,12 +290,12 @@ def wilson_interval(
             f"{share.max():g}. Divide counts by n_trials."
         )
     z = float(norm.ppf((1 + confidence) / 2))
-    centre = share + z**2 / (2 * n_trials)
+    center = share + z**2 / (2 * n_trials)
     reach = z * np.sqrt(share * (1 - share) / n_trials + z**2 / (4 * n_trials**2))
     whole = 1 + z**2 / n_trials
     # Rounding must not put the ends outside of what a share can be, nor on the wrong side of it.
-    lower = np.clip((centre - reach) / whole, 0.0, share)
-    upper = np.clip((centre + reach) / whole, share, 1.0)
+    lower = np.clip((center - reach) / whole, 0.0, share)
+    upper = np.clip((center + reach) / whole, share, 1.0)
     return lower, upper
 
 

@@ -48,19 +48,7 @@ __all__ = [
 
 
 def all_selectors() -> dict[str, type[BaseSelector]]:
-    """Return every selector of the library by its name, found in the files of this package.
-
-    Returns
-    -------
-    dict of str to class
-        In alphabetical order.
-
-    Examples
-    --------
-    >>> from bsufs.selectors import all_selectors
-    >>> "FSPCA" in all_selectors()
-    True
-    """
+    """Return every selector of the library by its name, found in the files of this package."""
     found: dict[str, type[BaseSelector]] = {}
     for module_info in pkgutil.iter_modules(__path__):
         if module_info.name.startswith("_"):

@@ -37,24 +37,7 @@ NUMBER_OF_FEATURES = [
 
 @dataclass(frozen=True)
 class Scored:
-    """What a method found out about the features, all in the order of the columns of X.
-
-    Parameters
-    ----------
-    scores : array of shape (n_features,)
-        Larger is better.
-    variances : array of shape (n_features,)
-        Zero for constant columns; larger first among equal scores.
-    position : array of int of shape (n_features,)
-        Place of each column in an order that depends on contents alone.
-    auto_n_features : callable
-        Given all features, best first, how many to select when that is left to the method.
-    ties_by_index : bool, default=False
-        Whether equal scores go to the lower column number and nothing else.
-    explained_curve : callable, optional
-        Given some features in order, the share of the total variance that regression on the first
-        1, 2, ... of them explains.
-    """
+    """What a method found out about the features, all in the order of the columns of X."""
 
     scores: Array
     variances: Array
@@ -67,24 +50,7 @@ class Scored:
 def in_order_of_rank(
     scores: Array, variances: Array, forced: Mask, barred: Mask, tie_breaks: tuple[Any, ...]
 ) -> Indices:
-    """Return all features, best first.
-
-    Parameters
-    ----------
-    scores : array of shape (n_features,)
-        Larger is better.
-    variances : array of shape (n_features,)
-        Zero for constant columns, which come after all that vary.
-    forced, barred : arrays of bool of shape (n_features,)
-        What comes first, and what comes last.
-    tie_breaks : tuple of arrays of shape (n_features,)
-        What decides between equal scores, smaller first; the last of them counts most.
-
-    Returns
-    -------
-    array of int of shape (n_features,)
-        Column numbers.
-    """
+    """Return all features, best first."""
     return np.lexsort((*tie_breaks, -scores, variances <= 0, barred, ~forced))
 
 
@@ -171,20 +137,7 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         """Score the features of validated data."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Score and rank the features, and select the best.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-            The data: finite numbers, at least two rows.
-        y : None
-            Not used; there for the scikit-learn interface.
-
-        Returns
-        -------
-        self
-            The fitted selector.
-        """
+        """Score and rank the features, and select the best."""
         return self._fit_from_scratch(X, None)
 
     def _fit_from_scratch(self, X: Any, sample_weight: Any) -> Self:

@@ -60,11 +60,11 @@ def _wants(estimator: Any, k: Any) -> Any:
 
 
 def _data(n: int = 40, d: int = 12) -> NDArray[np.float64]:
-    """Return columns of different variance around three centres, all told apart."""
+    """Return columns of different variance around three centers, all told apart."""
     rng = np.random.default_rng(0)
-    centres = rng.standard_normal((3, d)) * np.linspace(3.0, 0.3, d)
+    centers = rng.standard_normal((3, d)) * np.linspace(3.0, 0.3, d)
     noise = rng.standard_normal((n, d)) * np.linspace(1.0, 0.2, d)
-    return np.asarray(centres[np.arange(n) % 3] + noise)
+    return np.asarray(centers[np.arange(n) % 3] + noise)
 
 
 def _promise(kept: object, estimator: Any, text: str) -> None:

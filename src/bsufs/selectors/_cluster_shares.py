@@ -44,13 +44,13 @@ class SampleOfRows(Protocol):
         ...
 
 
-class RowsAtHand:
+class LocalRows:
     """Rows in memory; where they are sparse the mean is taken off without storing that."""
 
     def __init__(self, X: Any, unit_exponent: int) -> None:
         self.n_rows = X.shape[0]
         self._mean = np.zeros(X.shape[1])
-        # What centring leaves of a constant column is rounding, of which a share means nothing.
+        # What centering leaves of a constant column is rounding, of which a share means nothing.
         self._varying = varying_columns(X)
         if sparse.issparse(X):
             self._X = sparse.csr_array(X, dtype=np.float64, copy=True)
@@ -85,16 +85,8 @@ class RowsAtHand:
         return np.minimum(shares, 1.0, out=shares)
 
 
-class RowsWithWorkers:
-    """Rows of data in column blocks: every worker has some columns of all of them.
-
-    Parameters
-    ----------
-    scatter : BlockScatter
-        Holds the centred blocks.
-    rows : array of int, optional
-        Which rows; all by default.
-    """
+class DaskRows:
+    """Rows of data in column blocks: every worker has some columns of all of them."""
 
     def __init__(self, scatter: Any, rows: Indices | None) -> None:
         self._scatter = scatter
@@ -117,8 +109,8 @@ class RowsWithWorkers:
         return shares
 
 
-def _at_hand(X: Array, rows: Indices | None) -> RowsAtHand:
-    return RowsAtHand(X if rows is None else X[rows], 0)
+def _at_hand(X: Array, rows: Indices | None) -> LocalRows:
+    return LocalRows(X if rows is None else X[rows], 0)
 
 
 def _image(X: Array, rows: Indices | None, V: Array) -> Array:

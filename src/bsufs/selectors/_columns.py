@@ -15,19 +15,11 @@ from bsufs.scatter import Scatter
 
 # Two columns count as perfectly correlated when their unit vectors differ by no more than this
 # along a random direction: far above rounding, far below any difference that data can show.
-_COPY_TOLERANCE = 1e-9
+_DUPLICATE_TOLERANCE = 1e-9
 
 
 class ContentKey:
-    """A number for each column that depends on its contents alone, for rows that come in batches.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of columns.
-    first_row : int, default=0
-        Number of rows that come before the first batch, and are in the key of someone else.
-    """
+    """A number per column that depends on its contents alone, for rows that come in batches."""
 
     def __init__(self, n_features: int, first_row: int = 0) -> None:
         self.values = np.zeros(n_features)
@@ -37,13 +29,7 @@ class ContentKey:
         self._random = np.random.Generator(bits)
 
     def add(self, X: Any) -> None:
-        """Take in a batch of rows.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, n_features)
-            The rows.
-        """
+        """Take in a batch of rows."""
         weights = self._random.uniform(0.5, 1.5, size=X.shape[0])
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if sparse.issparse(X):
@@ -57,13 +43,7 @@ class ContentKey:
                 self.values += np.add.reduce(batch * weights[start : start + rows, None], axis=0)
 
     def order(self) -> Indices:
-        """Return the columns in the order of their keys.
-
-        Returns
-        -------
-        array of int of shape (n_features,)
-            The column that comes first, second and so on.
-        """
+        """Return the columns in the order of their keys."""
         return np.argsort(self.values, kind="stable")
 
 
@@ -73,16 +53,6 @@ def canonical_order(X: Any) -> Indices:
     Solving in this order makes every result the same, to the last bit, whatever order the columns
     came in. The key of a column is a weighted sum over its rows with fixed random weights; equal
     columns, which nothing can tell apart, keep their order.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        The data.
-
-    Returns
-    -------
-    array of int of shape (n_features,)
-        The column that comes first, second and so on.
     """
     key = ContentKey(X.shape[1])
     key.add(X)
@@ -90,18 +60,7 @@ def canonical_order(X: Any) -> Indices:
 
 
 def column_variances(X: Any) -> Array:
-    """Return the variance of each column, exactly zero where all entries agree.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        The data.
-
-    Returns
-    -------
-    array of shape (n_features,)
-        Sums of squared deviations over the number of samples; infinite where that overflows.
-    """
+    """Return the variance of each column, exactly zero where all entries agree."""
     with np.errstate(over="ignore"):
         if sparse.issparse(X):
             X = sparse.csr_array(X, dtype=np.float64)
@@ -113,18 +72,7 @@ def column_variances(X: Any) -> Array:
 
 
 def varying_columns(X: Any) -> Mask:
-    """Tell which columns hold more than one value.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        The data.
-
-    Returns
-    -------
-    array of bool of shape (n_features,)
-        False where all entries agree, to the last bit.
-    """
+    """Tell which columns hold more than one value."""
     low, high = X.min(axis=0), X.max(axis=0)
     if sparse.issparse(X):
         low, high = low.toarray().ravel(), high.toarray().ravel()
@@ -132,24 +80,12 @@ def varying_columns(X: Any) -> Mask:
     return varying
 
 
-def copies(scatter: Scatter, forced: Mask) -> Mask:
+def find_duplicates(scatter: Scatter, forced: Mask) -> Mask:
     """Find the columns that are perfectly correlated with one that stands for them.
 
     A copy, a shifted or negated copy and the same quantity in other units say nothing that the
     first has not said. Of such a group a forced column stands for the others, else the one of
     largest variance, the first in a tie.
-
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S.
-    forced : array of bool of shape (n_features,)
-        Columns that must be kept, which are never called copies.
-
-    Returns
-    -------
-    array of bool of shape (n_features,)
-        True for every column of a group but the one that stands for it.
     """
     diagonal = scatter.diagonal()
     d = diagonal.size
@@ -168,7 +104,7 @@ def copies(scatter: Scatter, forced: Mask) -> Mask:
     by_print = np.argsort(prints[:, 0], kind="stable")
     steps = np.abs(np.diff(prints[by_print], axis=0)).max(axis=1)
     group = np.empty(varying.size, dtype=np.intp)
-    group[by_print] = np.concatenate([[0], np.cumsum(steps > _COPY_TOLERANCE)])
+    group[by_print] = np.concatenate([[0], np.cumsum(steps > _DUPLICATE_TOLERANCE)])
     by_standing = np.lexsort((varying, -diagonal[varying], ~forced[varying], group))
     first_of_group = np.ones(varying.size, dtype=bool)
     first_of_group[by_standing[1:]] = np.diff(group[by_standing]) > 0
@@ -180,24 +116,7 @@ def copies(scatter: Scatter, forced: Mask) -> Mask:
 def feature_mask(
     parameter: str, features: Any, n_features: int, names: Sequence[str] | None
 ) -> Mask:
-    """Turn a caller's list of names or positions into a mask.
-
-    Parameters
-    ----------
-    parameter : str
-        Name of the parameter, for the error message.
-    features : sequence of str or int, or None
-        The features meant.
-    n_features : int
-        Number of features in the data.
-    names : sequence of str, optional
-        Names of the features, if they have any.
-
-    Returns
-    -------
-    array of bool of shape (n_features,)
-        True for the features meant.
-    """
+    """Turn a caller's list of names or positions into a mask."""
     mask = np.zeros(n_features, dtype=bool)
     if features is None:
         return mask

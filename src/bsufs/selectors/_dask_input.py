@@ -28,33 +28,12 @@ from bsufs.selectors._validation import (
 
 
 def is_dask(X: Any) -> bool:
-    """Return whether something is a Dask collection, without importing Dask.
-
-    Parameters
-    ----------
-    X : object
-        Anything.
-
-    Returns
-    -------
-    bool
-        True for Dask arrays, data frames and series.
-    """
+    """Return whether something is a Dask collection, without importing Dask."""
     return hasattr(X, "__dask_graph__") and type(X).__module__.partition(".")[0].startswith("dask")
 
 
 def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
-    """Check the kind, the number and the names of the columns; compute nothing.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Gets, or has, `n_features_in_` and `feature_names_in_`.
-    X : Dask array or data frame
-        The data.
-    reset : bool
-        Whether the estimator takes number and names from X, or compares them.
-    """
+    """Check the kind, the number and the names of the columns; compute nothing."""
     if getattr(X, "ndim", 0) != 2:
         raise ValueError(
             f"X must be a Dask array or data frame with two dimensions, got {type(X).__name__} "
@@ -89,20 +68,7 @@ def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
 
 
 def chosen_columns(X: Any, support: Any) -> Any:
-    """Return some columns of a Dask collection, lazily.
-
-    Parameters
-    ----------
-    X : Dask array or data frame
-        The data.
-    support : array of bool of shape (n_features,)
-        The columns to keep.
-
-    Returns
-    -------
-    Dask array or data frame
-        Of the same kind and with the same chunks of rows.
-    """
+    """Return some columns of a Dask collection, lazily."""
     columns = np.flatnonzero(support)
     return X.iloc[:, list(columns)] if _is_frame(X) else X[:, columns]
 
@@ -113,40 +79,13 @@ def scatter_and_order(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, 
     With at least as many rows as columns S is small, and a tree of partial sums over blocks of
     rows gives it in one pass. With more columns than rows, X is cut by columns and stays with the
     workers. The shorter axis is never cut: what the workers exchange has its length.
-
-    Parameters
-    ----------
-    X : Dask array or data frame
-        Checked by `check_columns`.
-    sample_weight : array of shape (n_samples,), Dask or not, optional
-        Non-negative weights.
-    names : array of str, optional
-        Names of the columns, for errors.
-
-    Returns
-    -------
-    scatter : Scatter
-        The operator.
-    order : array of int of shape (n_features,)
-        The column that comes first, second and so on in it.
     """
     scatter = _by_columns if cut_by_columns(X) else _by_rows
     return scatter(X, sample_weight, names)
 
 
 def cut_by_columns(X: Any) -> bool:
-    """Return whether the columns of X stay with the workers, or S is summed over its rows.
-
-    Parameters
-    ----------
-    X : Dask array or data frame
-        Checked by `check_columns`.
-
-    Returns
-    -------
-    bool
-        True for arrays known to have more columns than rows.
-    """
+    """Return whether the columns of X stay with the workers, or S is summed over its rows."""
     return not _is_frame(X) and bool(X.shape[0] < X.shape[1])
 
 
@@ -212,7 +151,7 @@ def _lazy_blocks(X: Any) -> list[Any]:
     graph = blocks[0].__dask_graph__()
     if all(block.key in graph for block in blocks):
         return blocks
-    # Blocks that a cluster holds already are left out of a graph when it is optimised.
+    # Blocks that a cluster holds already are left out of a graph when it is optimized.
     return list(np.ravel(X.to_delayed(optimize_graph=False)))
 
 
@@ -301,20 +240,7 @@ def _cut_by_rows(X: Any) -> Any:
 
 
 def gathered_rows(X: Any, numbers_among: Callable[[int], Indices | None]) -> Array:
-    """Bring some rows of a Dask collection here.
-
-    Parameters
-    ----------
-    X : Dask array or data frame
-        Checked by `check_columns`.
-    numbers_among : callable
-        Given the number of rows, which ones, in ascending order; None for all.
-
-    Returns
-    -------
-    array of shape (k, n_features)
-        The rows.
-    """
+    """Bring some rows of a Dask collection here."""
     from bsufs.distributed._tasks import compute, task
 
     X = _cut_by_rows(X)

@@ -30,28 +30,7 @@ def checked_array(
     *,
     non_negative: bool = False,
 ) -> Array:
-    """Return a parameter as an array of its own, or say what it must be and what to do.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter.
-    value : array-like
-        What the caller passed.
-    shape : tuple
-        The shape it must have; None where any length will do.
-    meaning : str
-        What it holds, with its shape in words: "an array of shape (n_features,) = (4,)".
-    cure : str
-        A sentence that says what to do if in doubt.
-    non_negative : bool, default=False
-        Whether negative entries are wrong.
-
-    Returns
-    -------
-    array
-        In double precision.
-    """
+    """Return a parameter as an array of its own, or say what it must be and what to do."""
     kind = "finite numbers that are not negative" if non_negative else "finite numbers"
     must = f"{name} must be {meaning} of {kind}"
     try:
@@ -72,22 +51,7 @@ def checked_array(
 
 
 def n_directions(n_components: int | str, X: Any, rank: int) -> int:
-    """Return how many directions to look for within the space that the samples span.
-
-    Parameters
-    ----------
-    n_components : int or "auto"
-        What the caller asked for; "auto" is the number of components above the noise edge.
-    X : array of shape (n_samples, n_features)
-        The data.
-    rank : int
-        Dimension of the space.
-
-    Returns
-    -------
-    int
-        From one to the rank.
-    """
+    """Return how many directions to look for within the space that the samples span."""
     limit = max(rank, 1)
     if isinstance(n_components, str):
         return min(components_above_noise(make_scatter(X)), limit)

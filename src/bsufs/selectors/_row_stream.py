@@ -84,13 +84,6 @@ class RowSample:
 
     Every row draws a number when it comes, and those with the smallest are the sample. So how the
     rows are cut into batches does not matter, and how many there will be need not be known.
-
-    Parameters
-    ----------
-    size : int
-        How many to draw; all of them where there are no more.
-    random_state : int, RandomState instance or None
-        Where the numbers come from; the state itself is left as it is.
     """
 
     def __init__(self, size: int, random_state: Any) -> None:
@@ -104,47 +97,19 @@ class RowSample:
         self._rows: Array = np.empty((0, 0))
 
     def of(self, X: Any) -> Any:
-        """Draw from rows that are all at hand.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, d)
-            The rows.
-
-        Returns
-        -------
-        array or sparse matrix of shape (min(n, size), d)
-            Those drawn, in their order.
-        """
+        """Draw from rows that are all at hand."""
         numbers = self.numbers(X.shape[0])
         return X if numbers is None else X[numbers]
 
     def numbers(self, n_rows: int) -> Indices | None:
-        """Draw from a given number of rows.
-
-        Parameters
-        ----------
-        n_rows : int
-            How many there are.
-
-        Returns
-        -------
-        array of int of shape (size,) or None
-            Which of them, in order; None where all are drawn.
-        """
+        """Draw from a given number of rows."""
         if n_rows <= self._size:
             return None
         drawn = copy.deepcopy(self._random).random_sample(n_rows)
         return np.sort(np.argsort(drawn, kind="stable")[: self._size])
 
     def add(self, X: Array) -> None:
-        """Take in a batch of rows of a stream.
-
-        Parameters
-        ----------
-        X : array of shape (b, d)
-            The batch, which may change afterwards.
-        """
+        """Take in a batch of rows of a stream."""
         drawn = self._random.random_sample(X.shape[0])
         places = np.arange(self._n_seen, self._n_seen + X.shape[0])
         self._n_seen += X.shape[0]
@@ -172,12 +137,6 @@ class RowSample:
         self._rows = rows
 
     def rows(self) -> Array:
-        """Return the rows drawn from the stream so far.
-
-        Returns
-        -------
-        array of shape (min(n, size), d)
-            In the order in which they came.
-        """
+        """Return the rows drawn from the stream so far."""
         in_order = np.argsort(self._places)
         return self._rows[in_order[self._places[in_order] >= 0]]

@@ -12,13 +12,7 @@ from bsufs._typing import Array
 
 
 def require_two_rows(n_rows: int) -> None:
-    """Raise an error if there are too few rows to see any variation.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
-    """
+    """Raise an error if there are too few rows to see any variation."""
     if n_rows < 2:
         raise ValueError(
             "X must have at least two rows, or there is no variation to see, got "
@@ -27,13 +21,7 @@ def require_two_rows(n_rows: int) -> None:
 
 
 def require_positive_weight(weight: Array) -> None:
-    """Raise an error if no row has any weight.
-
-    Parameters
-    ----------
-    weight : array of shape (n_samples,)
-        Weights that are not negative.
-    """
+    """Raise an error if no row has any weight."""
     if not weight.any():
         raise ValueError(
             "sample_weight must have a positive entry, got only zero weights. Leave it out to "
@@ -42,20 +30,7 @@ def require_positive_weight(weight: Array) -> None:
 
 
 def checked_weight(sample_weight: Any, n_rows: int) -> Array:
-    """Return the weights as an array, or say what is wrong with them.
-
-    Parameters
-    ----------
-    sample_weight : array of shape (n_rows,), or float
-        What the caller passed.
-    n_rows : int
-        Number of rows.
-
-    Returns
-    -------
-    array of shape (n_rows,)
-        In double precision.
-    """
+    """Return the weights as an array, or say what is wrong with them."""
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
@@ -110,18 +85,7 @@ class NonFinite:
 
 
 def non_finite(X: Any) -> NonFinite | None:
-    """Return the entries that are not finite; None if there are none.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        The data.
-
-    Returns
-    -------
-    NonFinite or None
-        Of a sparse matrix the first by column, else by row.
-    """
+    """Return the entries that are not finite; None if there are none."""
     values = X.data if sparse.issparse(X) else X
     # The sum of finite numbers is finite but for overflow: one cheap look, then a careful one.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -138,20 +102,7 @@ def non_finite(X: Any) -> NonFinite | None:
 
 
 def not_numeric(X: Any, error: Exception) -> str:
-    """Return the message for data that are not numbers.
-
-    Parameters
-    ----------
-    X : array or data frame
-        The data.
-    error : Exception
-        What the conversion raised.
-
-    Returns
-    -------
-    str
-        Which columns are to blame, and what to do.
-    """
+    """Return the message for data that are not numbers."""
     columns = getattr(X, "columns", None)
     bad: list[str] = []
     if columns is not None:

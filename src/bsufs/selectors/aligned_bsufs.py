@@ -16,11 +16,11 @@ from bsufs.scatter import Scatter, make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored
 from bsufs.selectors._cluster_shares import (
     Clusters,
-    RowsAtHand,
-    RowsWithWorkers,
+    DaskRows,
+    LocalRows,
     SampleOfRows,
 )
-from bsufs.selectors._columns import canonical_order, copies
+from bsufs.selectors._columns import canonical_order, find_duplicates
 from bsufs.selectors._dask_input import cut_by_columns, gathered_rows, is_dask
 from bsufs.selectors._partial_fit import StreamedSelector
 from bsufs.selectors._row_stream import RowSample, RowStream
@@ -115,14 +115,14 @@ class AlignedBSUFS(StreamedSelector):
 
     Notes
     -----
-    With U and s the left singular vectors and singular values of the centred data, k-means runs
+    With U and s the left singular vectors and singular values of the centered data, k-means runs
     :math:`\ell` on the rows of :math:`U_r \operatorname{diag}(s_r)^{1 - f}` for r = m, 2m and each
     number of clusters; f is the flattening. Every run gives a kernel that is :math:`w_c / n_c`
     between samples of the same cluster c and zero elsewhere; the weight :math:`w_c` is 1, less in
     proportion for clusters smaller than the average one, which may be outliers. With their mean T,
     :math:`x_i' T x_i` is the mean between-cluster sum of squares of column i; :math:`b_i` is what
     of it lies above the expectation for a column that knows nothing of the clusters. Columns are
-    picked greedily to maximise
+    picked greedily to maximize
 
     .. math:: \frac{\sum_{i \in A} a_i^2 b_i \sigma_i^{\eta}}
         {\bigl\| \sum_{i \in A} a_i^2 x_i x_i' \bigr\|_F},
@@ -135,7 +135,7 @@ class AlignedBSUFS(StreamedSelector):
     deviations above chance would cost next to nothing where they are small, and say nothing: they
     come behind those that know of the clusters, by their score of `BSUFS`.
 
-    The picks cost a product with X each; k-means a product of a row's components with the centres.
+    The picks cost a product with X each; k-means a product of a row's components with the centers.
     Perfectly correlated columns come behind all distinct ones. Beyond 128 columns (or
     `n_features_to_select`) the rest is ranked by what each would add at that point.
 
@@ -259,7 +259,7 @@ class AlignedBSUFS(StreamedSelector):
         if not cut_by_columns(X):
             return self._solve(scatter, order, _at_hand(gathered_rows(X, sample.numbers)))
         numbers = sample.numbers(X.shape[0])
-        return self._solve(scatter, order, lambda now, _: RowsWithWorkers(now, numbers))
+        return self._solve(scatter, order, lambda now, _: DaskRows(now, numbers))
 
     def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
         order = canonical_order(X)
@@ -369,8 +369,8 @@ class AlignedBSUFS(StreamedSelector):
         sd = np.sqrt(diagonal / diagonal.max())
         scale = (sd + np.median(sd[sd > 0])) ** -self.scaling
         target = shares * (sd * scale) ** 2 * survival_scores**self.survival_power
-        doubles = copies(scatter, forced)
-        last = (doubles | ~knowing | (diagonal <= 0)) & ~forced
+        duplicates = find_duplicates(scatter, forced)
+        last = (duplicates | ~knowing | (diagonal <= 0)) & ~forced
         asked = self._asked_number(forced, np.zeros_like(forced)) or 0
         n_picks = min(int(np.count_nonzero(~last)), max(asked, _MOST_PICKS))
         picks, gains = aligned_columns(scatter, target, scale, n_picks, forced=forced, barred=last)
@@ -378,9 +378,9 @@ class AlignedBSUFS(StreamedSelector):
         # Where clusters tell nothing the path decides.
         gains = np.where(knowing, gains, survival_scores)
         return np.concatenate(
-            [picks, rest[np.lexsort((rest, -gains[rest], ~knowing[rest], doubles[rest]))]]
+            [picks, rest[np.lexsort((rest, -gains[rest], ~knowing[rest], duplicates[rest]))]]
         )
 
 
 def _at_hand(rows: Any) -> Callable[[Scatter, Indices], SampleOfRows]:
-    return lambda scatter, order: RowsAtHand(rows[:, order], scatter.unit_exponent)
+    return lambda scatter, order: LocalRows(rows[:, order], scatter.unit_exponent)

@@ -17,7 +17,7 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.penalties import row_norms
 from bsufs.scatter import Scatter, make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored
-from bsufs.selectors._columns import canonical_order, copies
+from bsufs.selectors._columns import canonical_order, find_duplicates
 from bsufs.selectors._dask_input import cut_by_columns, is_dask
 from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, checked_array
 from bsufs.selectors._partial_fit import StreamedSelector
@@ -43,7 +43,7 @@ class BSUFS(StreamedSelector):
     .. math:: \min_{W'W = I} -\operatorname{tr}(W'SW)
               + \lambda_{row} \sum_i \|w^i\|^p + \lambda_{element} \sum_{ij} |w_{ij}|^q
 
-    with S the scatter matrix of the centred data. The row term drops whole features, the element
+    with S the scatter matrix of the centered data. The row term drops whole features, the element
     term cleans the components of small entries. By default no weight has to be guessed: the row
     term grows step by step, features leave one after another, and they are ranked by how long they
     survive.
@@ -88,7 +88,7 @@ class BSUFS(StreamedSelector):
     tie_break : {"survival", "index"}, default="survival"
         How features whose row is zero are ranked: by the iteration at which they died, or by column
         number as the authors' code does (needs a fixed `lambda_row`).
-    death_rate : float, default=0.05
+    drop_rate : float, default=0.05
         Share of the living features that die in each step of the path.
     must_keep : sequence of str or int, optional
         Features that are always selected: they never die, so others are judged beside them.
@@ -171,7 +171,7 @@ class BSUFS(StreamedSelector):
     code instead.
 
     The defaults were chosen by measurement, leaving one dataset out at a time. With fixed weights
-    the iterates converge to a critical point of the penalised problem; on the path, where the
+    the iterates converge to a critical point of the penalized problem; on the path, where the
     weight changes at each step, there is no such theorem.
 
     The authors' code swaps the two lambdas, stops after 99 iterations whether converged or not, and
@@ -228,7 +228,7 @@ class BSUFS(StreamedSelector):
         "n_polar_steps": [Interval(Integral, 1, None, closed="left"), None],
         "init": [StrOptions({"pca", "rotated-pca"}), "array-like"],
         "tie_break": [StrOptions({"survival", "index"})],
-        "death_rate": [Interval(Real, 0, 1, closed="neither")],
+        "drop_rate": [Interval(Real, 0, 1, closed="neither")],
         "must_keep": ["array-like", str, Integral, None],
         "never_keep": ["array-like", str, Integral, None],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -255,7 +255,7 @@ class BSUFS(StreamedSelector):
         n_polar_steps: int | None = 1,
         init: Any = "pca",
         tie_break: str = "survival",
-        death_rate: float = 0.05,
+        drop_rate: float = 0.05,
         must_keep: Any = None,
         never_keep: Any = None,
         max_iter: int = 500,
@@ -278,7 +278,7 @@ class BSUFS(StreamedSelector):
         self.n_polar_steps = n_polar_steps
         self.init = init
         self.tie_break = tie_break
-        self.death_rate = death_rate
+        self.drop_rate = drop_rate
         self.must_keep = must_keep
         self.never_keep = never_keep
         self.max_iter = max_iter
@@ -376,7 +376,7 @@ class BSUFS(StreamedSelector):
         if self.tie_break == "index":
             scores: Array = row_norms(solution.V)
         else:
-            scores = _below_all_others(solution.survival.scores(), start.doubles, diagonal <= 0)
+            scores = _below_all_others(solution.survival.scores(), start.duplicates, diagonal <= 0)
         place = np.full(self.n_features_in_, order.size)
         place[order] = np.arange(order.size)
 
@@ -430,12 +430,12 @@ class BSUFS(StreamedSelector):
         return spread
 
     def _start(self, scatter: Scatter, order: Indices, forced: Mask) -> _Start:
-        doubles = np.zeros(order.size, dtype=bool)
+        duplicates = np.zeros(order.size, dtype=bool)
         if self.tie_break == "survival":
-            doubles = copies(scatter, forced)
+            duplicates = find_duplicates(scatter, forced)
         values, W = self._first_frame(scatter, order)
         model = ScaledModel.of(self, scatter, values[0], W.shape[1])
-        return _Start(model, W, forced, doubles)
+        return _Start(model, W, forced, duplicates)
 
     def _first_frame(self, scatter: Scatter, order: Indices) -> tuple[Array, Array]:
         """Return the leading eigenvalues and the frame to start from."""
@@ -541,10 +541,10 @@ class BSUFS(StreamedSelector):
             beta_row=model.beta_row,
             tau=model.tau,
             element=model.element,
-            death_rate=self.death_rate,
+            drop_rate=self.drop_rate,
             n_keep=n_keep,
             forced=start.forced,
-            barred=start.doubles,
+            barred=start.duplicates,
             w_step=self._make_w_step(),
             max_iter=self.max_iter,
             callback=callback,
@@ -553,21 +553,21 @@ class BSUFS(StreamedSelector):
     def _alternate(
         self, start: _Start, callback: Callable[[Progress], object] | None
     ) -> AlternationResult:
-        model, W, forced, doubles = start.model, start.W, start.forced, start.doubles
+        model, W, forced, duplicates = start.model, start.W, start.forced, start.duplicates
         row_weights = None
-        if forced.any() or doubles.any():
-            row_weights = np.where(forced, 0.0, np.where(doubles, np.inf, 1.0))
+        if forced.any() or duplicates.any():
+            row_weights = np.where(forced, 0.0, np.where(duplicates, np.inf, 1.0))
         row = model.row(float(self.lambda_row), row_weights)
         result = proximal_alternation(
             Problem(model.scatter, row, model.element, model.tau),
             W,
-            first_centre=0.0 * W,
+            first_center=0.0 * W,
             w_step=self._make_w_step(),
             max_iter=self.max_iter,
             tol=self.tol,
             callback=callback,
         )
-        competing = ~forced & ~doubles
+        competing = ~forced & ~duplicates
         if competing.any() and not result.V[competing].any():
             norms = row_norms(W) if isinstance(W, np.ndarray) else W.row_norms()
             self._warn_that_no_row_lives(model, norms[competing], int(forced.sum()))
@@ -603,7 +603,7 @@ class _Start:
     model: ScaledModel
     W: Array
     forced: Mask
-    doubles: Mask
+    duplicates: Mask
 
 
 def _require_a_column_that_varies(diagonal: Array) -> None:
@@ -627,10 +627,10 @@ def _fewest_that_explain(goal: float, scatter: Scatter, best_first: Indices) -> 
         size *= 2
 
 
-def _below_all_others(scores: Array, doubles: Mask, constant: Mask) -> Array:
+def _below_all_others(scores: Array, duplicates: Mask, constant: Mask) -> Array:
     """Put copies below all other columns, constant ones at the bottom."""
     # Survival scores lie in [0, 1]: one unit apart keeps the classes apart and the order within.
-    raised = np.where(doubles, scores, 1.0 + scores) / 2.0
+    raised = np.where(duplicates, scores, 1.0 + scores) / 2.0
     return np.where(constant, 0.0, raised)
 
 

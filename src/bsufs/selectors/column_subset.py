@@ -20,7 +20,7 @@ class ColumnSubset(ScoringSelector):
 
     .. math:: \min_{|A| = k} \|X_c - X_A X_A^+ X_c\|_F^2,
 
-    with X_c the centred data and X_A its columns in A. The exact solution is out of reach; columns
+    with X_c the centered data and X_A its columns in A. The exact solution is out of reach; columns
     are picked one by one, which ranks them for every k at once.
 
     Parameters
@@ -91,7 +91,7 @@ class ColumnSubset(ScoringSelector):
         result = (
             greedy_columns(make_scatter(X))
             if self.method == "greedy"
-            else pivoted_columns(_centred(X))
+            else pivoted_columns(_centered(X))
         )
         d = X.shape[1]
         scores = np.zeros(d)
@@ -103,8 +103,8 @@ class ColumnSubset(ScoringSelector):
         return scores
 
 
-def _centred(X: Any) -> Array:
-    """Return the centred columns, in units that keep squares in range; exact zeros if constant."""
+def _centered(X: Any) -> Array:
+    """Return the centered columns, in units that keep squares in range; exact zeros if constant."""
     X = np.asarray(X, dtype=np.float64)
     constant = X.min(axis=0) == X.max(axis=0)
     X = np.ldexp(X, -safe_unit_exponent(float(np.abs(X).max(initial=0.0))))

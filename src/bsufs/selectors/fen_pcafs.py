@@ -36,7 +36,7 @@ class FENPCAFS(ScoringSelector):
     .. math:: \min_{W,\, Q'Q = I,\, \alpha} \|X_c - X_c W Q'\|_F^2 + \gamma \left(
               \alpha^u \|W\|_F^2 + s (1 - \alpha)^u \sum_i \|w^i\|^p \right)
 
-    with X_c the centred data and alpha from 0 to 1. Q, alpha and W are solved for by turns.
+    with X_c the centered data and alpha from 0 to 1. Q, alpha and W are solved for by turns.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class FENPCAFS(ScoringSelector):
         Weight of the row penalty against the ridge; "auto" makes both weigh the same for the
         principal components.
     compat : {"publication", "reference"}, default="publication"
-        Whether each turn is an exact minimisation, or as in the public code (see Notes).
+        Whether each turn is an exact minimization, or as in the public code (see Notes).
     max_iter : int, default=100
         Iterations at most.
     tol : float, default=1e-5
@@ -97,12 +97,12 @@ class FENPCAFS(ScoringSelector):
     Notes
     -----
     With u below 1, which the authors use, the penalty is concave in alpha; the closed form of the
-    public code is where its slope vanishes, and that is the maximiser, where a minimum is meant. By
-    default u is 2, for which the same closed form is the minimiser; with u at most 1 the minimum
+    public code is where its slope vanishes, and that is the maximizer, where a minimum is meant. By
+    default u is 2, for which the same closed form is the minimizer; with u at most 1 the minimum
     is taken, at alpha = 0 or 1. With that no turn raises the objective.
 
-    The public code further starts from the singular vectors of the data before centring, adds a
-    ridge of 0.001 (more samples than features) or 0.01 (else), leaves one factor uncentred in the
+    The public code further starts from the singular vectors of the data before centering, adds a
+    ridge of 0.001 (more samples than features) or 0.01 (else), leaves one factor uncentered in the
     second case, and takes the penalty of the last W but one in the value it stops by. All this is
     what ``compat="reference"`` does, and none of it is done by default.
 
@@ -183,7 +183,7 @@ class FENPCAFS(ScoringSelector):
         net = self._net(scatter, eigenvalues, W)
         if as_reference:
             X = np.ldexp(np.asarray(X, dtype=np.float64), -scatter.unit_exponent)
-            W = _uncentred(X).leading_eigenvectors(m)[1]
+            W = _uncentered(X).leading_eigenvectors(m)[1]
             S = scatter.S if isinstance(scatter, DenseScatter) and X.shape[0] > X.shape[1] else None
             ridge_step = reference_ridge_step(X, X - X.mean(axis=0), S)
         else:
@@ -219,7 +219,7 @@ class FENPCAFS(ScoringSelector):
         return replace(net, gamma=_AUTO_SHARE * float(eigenvalues.sum()) / penalty or 1.0)
 
 
-def _uncentred(X: Array) -> Scatter:
+def _uncentered(X: Array) -> Scatter:
     """Return the operator X'X of the data as they came."""
     n, d = X.shape
     return DenseScatter(X.T @ X, n) if n > d else FactoredScatter(X, n)

@@ -24,7 +24,7 @@ class FSPCA(ScoringSelector):
     .. math:: \max_{W'W = I} \operatorname{tr}(W'SW)
               \quad\text{with at most } k \text{ non-zero rows of } W,
 
-    with S the scatter matrix of the centred data. No weight has to be chosen. The start is the
+    with S the scatter matrix of the centered data. No weight has to be chosen. The start is the
     exact solution if S has rank at most m; otherwise each iteration solves a problem of that rank
     exactly, which never lowers the objective.
 

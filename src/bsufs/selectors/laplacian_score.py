@@ -1,4 +1,4 @@
-"""Laplacian score: features that vary smoothly over the nearest-neighbour graph."""
+"""Laplacian score: features that vary smoothly over the nearest-neighbor graph."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 class LaplacianScore(ScoringSelector):
     r"""Unsupervised feature selection by the Laplacian score.
 
-    A good feature takes similar values on neighbouring samples and varies between distant ones.
-    With affinities G of a nearest-neighbour graph, degrees D, and a column f centred by its
+    A good feature takes similar values on neighboring samples and varies between distant ones.
+    With affinities G of a nearest-neighbor graph, degrees D, and a column f centered by its
     D-weighted mean,
 
     .. math:: \text{score}(f) = \frac{f' G f}{f' D f} = 1 - \frac{f' L f}{f' D f}, \qquad L = D - G.
@@ -28,7 +28,7 @@ class LaplacianScore(ScoringSelector):
     n_features_to_select : int, float or "auto", default="auto"
         How many features to keep: a number, a share of all, or "auto", half of them.
     n_neighbors : int, default=5
-        Neighbours of each sample; reduced to n_samples - 1 if there are fewer.
+        Neighbors of each sample; reduced to n_samples - 1 if there are fewer.
     weight : {"heat", "binary", "cosine"}, default="heat"
         Weight of an edge: exp(-d^2 / 2t^2) with t the mean of all distances between samples, one,
         or the cosine of the two samples.
@@ -54,7 +54,7 @@ class LaplacianScore(ScoringSelector):
     better as everywhere in this library. The publication leaves t open; the mean distance makes the
     score independent of the unit of the data.
 
-    Two samples are joined if either is among the neighbours of the other. Nearest samples at equal
+    Two samples are joined if either is among the neighbors of the other. Nearest samples at equal
     distance are taken in the order of the rows. The reference implementation gives the same scores:
     its parameters k and weight are `n_neighbors` and `weight`, with HeatKernel, Binary and Cosine
     for "heat", "binary" and "cosine".
@@ -97,25 +97,12 @@ class LaplacianScore(ScoringSelector):
     def _score(self, X: Any, order: Indices) -> Array:
         X = in_safe_units(X)
         count = min(self.n_neighbors + 1, X.shape[0])
-        neighbours = nearest_samples(X, count, with_mean_distance=self.weight == "heat")
-        return rayleigh_scores(X, affinity(neighbours, self.weight, X))
+        neighbors = nearest_samples(X, count, with_mean_distance=self.weight == "heat")
+        return rayleigh_scores(X, affinity(neighbors, self.weight, X))
 
 
 def rayleigh_scores(X: Any, G: Any) -> Array:
-    """Return f'Gf / f'Df of each column f, centred by its mean with the degrees D as weights.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        The data.
-    G : sparse array of shape (n_samples, n_samples)
-        Symmetric affinities.
-
-    Returns
-    -------
-    array of shape (n_features,)
-        At most one; zero for columns that do not vary.
-    """
+    """Return f'Gf / f'Df of each column f, centered by its mean with the degrees D as weights."""
     degrees = np.asarray(G.sum(axis=1)).ravel()
     total = float(degrees.sum())
     if total <= 0:

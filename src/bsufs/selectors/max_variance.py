@@ -41,7 +41,7 @@ class MaxVariance(ScoringSelector):
 
     Notes
     -----
-    On standardised data all scores are equal and the choice is arbitrary, if reproducible.
+    On standardized data all scores are equal and the choice is arbitrary, if reproducible.
 
     References
     ----------

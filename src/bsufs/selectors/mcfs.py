@@ -1,4 +1,4 @@
-"""MCFS: sparse regression on the smooth functions of the nearest-neighbour graph."""
+"""MCFS: sparse regression on the smooth functions of the nearest-neighbor graph."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_AUTO_COMPONENTS = 20
 class MCFS(ScoringSelector):
     r"""Multi-cluster feature selection.
 
-    The smoothest functions :math:`y_1, \dots, y_K` on a nearest-neighbour graph unfold the clusters
+    The smoothest functions :math:`y_1, \dots, y_K` on a nearest-neighbor graph unfold the clusters
     of the data. Each is regressed on the features with as few of them as are to be selected:
 
     .. math:: \min_{a_k} \|y_k - X a_k\|^2 + \rho \|a_k\|^2
@@ -42,7 +42,7 @@ class MCFS(ScoringSelector):
         most 20. Cut to the number of functions that there are: below n_samples, and without those
         of eigenvalue zero; see `n_components_`.
     n_neighbors : int, default=5
-        Neighbours of each sample; reduced to n_samples - 1 if there are fewer.
+        Neighbors of each sample; reduced to n_samples - 1 if there are fewer.
     n_nonzero : int or "auto", default="auto"
         The number s of active features at which each path stops; "auto" is the number of features
         to select.
@@ -78,7 +78,7 @@ class MCFS(ScoringSelector):
     the correlations, so that its path is not that of any objective. Here the ridge is in both,
     which is the exact path of the elastic net; ``ridge=0`` gives that of the lasso.
 
-    As in the publication columns are not centred and there is no intercept: standardise data whose
+    As in the publication columns are not centered and there is no intercept: standardize data whose
     columns have large means.
 
     On a graph in several pieces the first functions are constant on each, and unique up to the sign
@@ -138,9 +138,9 @@ class MCFS(ScoringSelector):
         n, d = X.shape
         n_nonzero = self._path_length(d)
         X = in_safe_units(X)
-        neighbours = nearest_samples(X, min(self.n_neighbors + 1, n), with_mean_distance=True)
+        neighbors = nearest_samples(X, min(self.n_neighbors + 1, n), with_mean_distance=True)
         self.eigenvalues_, responses = spectral_responses(
-            affinity(neighbours, "heat"), self._n_responses(X)
+            affinity(neighbors, "heat"), self._n_responses(X)
         )
         self.n_components_ = self.eigenvalues_.size
         as_reference = self.compat == "reference"

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices
-from bsufs.graphs import adaptive_neighbours, directed_affinity, in_safe_units, laplacian, symmetric
+from bsufs.graphs import adaptive_neighbors, directed_affinity, in_safe_units, laplacian, symmetric
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.solvers.components import components_above_noise
@@ -42,7 +42,7 @@ class NLGMS(ScoringSelector):
         Number of columns m of W, at most k: a number, or "auto", the number of principal components
         above the noise edge (parallel analysis), below k where possible.
     n_neighbors : int, default=5
-        Neighbours of each sample; reduced to n_samples - 2 if there are fewer.
+        Neighbors of each sample; reduced to n_samples - 2 if there are fewer.
     lambda_nuclear : float, default=100.0
         Weight of the nuclear norm of Z, the paper's lambda_1.
     lambda_error : float, default=100.0
@@ -218,7 +218,7 @@ class NLGMS(ScoringSelector):
         if self.init == "pca":
             return scatter.leading_eigenvectors(m)[1]
         rng = check_random_state(self.random_state)
-        indices, weights, _ = adaptive_neighbours(X, self.n_neighbors)
+        indices, weights, _ = adaptive_neighbors(X, self.n_neighbors)
         L = laplacian(symmetric(directed_affinity(indices, weights)))
         A = SmoothnessOperator(X, L)
         frames = (

@@ -19,7 +19,7 @@ class PCARowNorms(ScoringSelector):
 
     .. math:: \text{score}_i = \|w^i\|, \qquad W = \arg\max_{W'W = I} \operatorname{tr}(W'SW),
 
-    with S the scatter matrix of the centred data. This is Case I of the BSUFS paper: both penalties
+    with S the scatter matrix of the centered data. This is Case I of the BSUFS paper: both penalties
     switched off. It is what every sparse variant has to beat.
 
     Parameters

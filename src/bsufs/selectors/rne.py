@@ -1,4 +1,4 @@
-"""RNE: features in which samples are rebuilt from their neighbours."""
+"""RNE: features in which samples are rebuilt from their neighbors."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bsufs._typing import Array, Indices
 from bsufs.graphs import directed_affinity, in_safe_units, nearest_samples, reconstruction_weights
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.selectors._parameters import checked_array
-from bsufs.solvers.neighbourhood_embedding import (
+from bsufs.solvers.neighborhood_embedding import (
     ElementwiseSplit,
     make_split,
-    neighbourhood_embedding,
+    neighborhood_embedding,
 )
 
 # "auto" takes no more columns than this: time grows with their number.
@@ -24,9 +24,9 @@ _MOST_AUTO_COMPONENTS = 50
 
 
 class RNE(ScoringSelector):
-    r"""Robust neighbourhood embedding.
+    r"""Robust neighborhood embedding.
 
-    Each sample is rebuilt from its neighbours with weights R that sum to one, as in locally linear
+    Each sample is rebuilt from its neighbors with weights R that sum to one, as in locally linear
     embedding. A non-negative, nearly orthonormal H, which picks features, is to keep these
     relations:
 
@@ -40,7 +40,7 @@ class RNE(ScoringSelector):
         Number of columns m of H, at most the number of features; "auto" is the number of features
         to select, at most 50.
     n_neighbors : int, default=5
-        Neighbours of each sample; reduced to n_samples - 1 if there are fewer.
+        Neighbors of each sample; reduced to n_samples - 1 if there are fewer.
     alpha : float, default=1e3
         Weight of the orthogonality.
     mu : float, default=10.0
@@ -94,13 +94,13 @@ class RNE(ScoringSelector):
     Notes
     -----
     The reference code uses (I - R')X, which compares no sample with its own reconstruction; it adds
-    the ridge only if there are more neighbours than features, so that copies of a sample make the
+    the ridge only if there are more neighbors than features, so that copies of a sample make the
     weights arbitrary; and it starts at random. Here it is (I - R)X, always with the ridge, and the
     default start is the same for the same data.
 
     With ``compat="reference"`` the numbers i of the start "sine" are those of the columns of X,
     from 1; otherwise columns are numbered by content, so that their order does not matter. The
-    parameters k, m and row_normalise of the reference runs are `n_neighbors`, `n_components` and
+    parameters k, m and row_normalize of the reference runs are `n_neighbors`, `n_components` and
     `normalize_samples`. Drop repeated samples first for the reference code to be well defined.
 
     For n_features > 3 n_samples, and above 8000 features, the multiplicative steps use another
@@ -182,7 +182,7 @@ class RNE(ScoringSelector):
             lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
             X = X / np.where(lengths > 0, lengths, 1.0)[:, None]
         A = self._reconstruction_errors(X)
-        result = neighbourhood_embedding(
+        result = neighborhood_embedding(
             A,
             self._first_embedding(order),
             alpha=self.alpha,
@@ -201,15 +201,15 @@ class RNE(ScoringSelector):
         return np.asarray(np.einsum("ij,ij->i", result.H, result.H))
 
     def _reconstruction_errors(self, X: Array) -> Array:
-        """Return what is left of each sample after its neighbours have rebuilt it."""
+        """Return what is left of each sample after its neighbors have rebuilt it."""
         n, d = X.shape
         k = min(self.n_neighbors, n - 1)
-        neighbours = nearest_samples(X, k + 1)
+        neighbors = nearest_samples(X, k + 1)
         if self.compat != "reference":
-            indices = neighbours.others().indices
+            indices = neighbors.others().indices
             R = directed_affinity(indices, reconstruction_weights(X, indices, self.ridge))
             return np.asarray(X - R @ X)
-        indices = neighbours.after_first().indices
+        indices = neighbors.after_first().indices
         ridge = self.ridge if k > d else 0.0
         try:
             R = directed_affinity(indices, reconstruction_weights(X, indices, ridge))

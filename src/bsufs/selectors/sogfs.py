@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices
-from bsufs.graphs import adaptive_neighbours, directed_affinity, in_safe_units, symmetric
+from bsufs.graphs import adaptive_neighbors, directed_affinity, in_safe_units, symmetric
 from bsufs.penalties import row_norms
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.selectors._parameters import n_directions
@@ -32,7 +32,7 @@ class SOGFS(ScoringSelector):
               \|W'z_i - W'z_j\|^2 a_{ij} + r a_{ij}^2 \right) + \gamma \sum_i \|w^i\|
               + 2 \lambda \operatorname{tr}(F' L_A F)
 
-    for standardised samples :math:`z_i`, with lambda adapted until the graph has its pieces.
+    for standardized samples :math:`z_i`, with lambda adapted until the graph has its pieces.
 
     Parameters
     ----------
@@ -40,11 +40,11 @@ class SOGFS(ScoringSelector):
         How many features to keep: a number, a share of all, or "auto", half of them.
     n_components : int or "auto", default="auto"
         Number of columns m of W: a number, or "auto", the number of principal components of the
-        standardised data above the noise edge (parallel analysis).
+        standardized data above the noise edge (parallel analysis).
     n_clusters : int or "auto", default="auto"
         Number of pieces of the graph; "auto" is one more than the number of components.
     n_neighbors : int, default=5
-        Neighbours of each sample; reduced to n_samples - 2 if there are fewer.
+        Neighbors of each sample; reduced to n_samples - 2 if there are fewer.
     gamma : float or "auto", default="auto"
         Weight of the row penalty. "auto" makes the penalty of a frame with equal rows a tenth of
         the mean of the first term; since columns have unit length, useful numbers are between 1e-4
@@ -69,7 +69,7 @@ class SOGFS(ScoringSelector):
     selected_features_ : array of shape (n_features_to_select,)
         Names, or column numbers where there are no names, best first.
     components_ : array of shape (n_components, n_features)
-        The orthonormal W, transposed; it applies to standardised columns.
+        The orthonormal W, transposed; it applies to standardized columns.
     n_components_ : int
         Its number of columns.
     n_clusters_ : int
@@ -93,13 +93,13 @@ class SOGFS(ScoringSelector):
     -----
     With more features than samples the first term is zero on a whole subspace in which no two
     samples differ; which directions of it the reference code returns is up to its eigensolver. Here
-    W is restricted to the span of the centred samples. For data that span all dimensions this
+    W is restricted to the span of the centered samples. For data that span all dimensions this
     changes nothing.
 
     The default weight of the reference code, 100, reduces W to m unit vectors, so that all but m
     features are ranked by rounding; "auto" gives graded scores.
 
-    Samples whose neighbours are all equally far weigh them alike here, and not at all in the
+    Samples whose neighbors are all equally far weigh them alike here, and not at all in the
     reference code; and a copy in an earlier row is not taken for the sample itself.
 
     The parameters gamma, proj_dim, n_clusters, k and max_outer of the reference runs are `gamma`,
@@ -163,7 +163,7 @@ class SOGFS(ScoringSelector):
     def _score(self, X: Any, order: Indices) -> Array:
         n, d = X.shape
         literal = self.compat == "reference"
-        Z = _standardised(in_safe_units(X), smoothed=literal)
+        Z = _standardized(in_safe_units(X), smoothed=literal)
         basis = None if literal else row_space(Z)
         rank = d if basis is None else basis.shape[1]
         self._choose_sizes(Z, rank)
@@ -212,7 +212,7 @@ class SOGFS(ScoringSelector):
 
     def _score_of_nothing(self, Z: Array) -> Array:
         """Score where nothing varies: no feature beats another, no graph the first."""
-        indices, weights, self.rank_weight_ = adaptive_neighbours(Z, self.n_neighbors)
+        indices, weights, self.rank_weight_ = adaptive_neighbors(Z, self.n_neighbors)
         self.affinity_ = symmetric(directed_affinity(indices, weights))
         self.components_ = np.zeros((self.n_components_, Z.shape[1]))
         self.objective_history_ = np.zeros(0)
@@ -220,8 +220,8 @@ class SOGFS(ScoringSelector):
         return np.zeros(Z.shape[1])
 
 
-def _standardised(X: Array, smoothed: bool) -> Array:
-    """Return centred columns of unit length; constant columns become zero."""
+def _standardized(X: Array, smoothed: bool) -> Array:
+    """Return centered columns of unit length; constant columns become zero."""
     constant = (X[0] == X).all(axis=0)
     Z: Array = X - X.mean(axis=0)
     squares = np.einsum("ij,ij->j", Z, Z)

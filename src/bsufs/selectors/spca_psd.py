@@ -25,7 +25,7 @@ class SPCAPSD(ScoringSelector):
     .. math:: \min_{\Omega \succeq 0} \|X_c - X_c \Omega\|_F^2
               + \lambda \sum_j \|\omega_j\| + \eta \operatorname{tr}(\Omega)
 
-    with X_c the centred data and omega_j the columns of Omega. Each iteration solves the reweighted
+    with X_c the centered data and omega_j the columns of Omega. Each iteration solves the reweighted
     problem without the constraint and projects the result onto it.
 
     Parameters
@@ -84,7 +84,7 @@ class SPCAPSD(ScoringSelector):
     Projecting the solution of the problem without the constraint does not solve the problem with
     it, so an iteration may raise the objective, and with small weights it often does after the
     first few. By default such an iteration is not taken and ends the run, so that the objective
-    never rises; ``compat="reference"`` takes it. The point reached is then not the minimiser: on
+    never rises; ``compat="reference"`` takes it. The point reached is then not the minimizer: on
     four sets of data with up to 4434 features the minimum, found by another solver, was 0.2 to 6 %
     lower, with 47 to 50 of the best 50 features the same. Going only part of the way to the refused
     Omega hardly helps, since the objective does not fall in that direction either: where tried it

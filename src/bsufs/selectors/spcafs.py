@@ -27,7 +27,7 @@ class SPCAFS(ScoringSelector):
 
     .. math:: \min_{W'W = I} -\operatorname{tr}(W'SW) + \gamma \sum_i \|w^i\|^p
 
-    with S the scatter matrix of the centred data, by majorisation: each iteration is an
+    with S the scatter matrix of the centered data, by majorization: each iteration is an
     eigenproblem whose diagonal holds the slopes of the penalty, and none increases the objective.
 
     Parameters

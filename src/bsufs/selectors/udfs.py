@@ -1,4 +1,4 @@
-"""UDFS: a projection with few features that keeps neighbourhoods apart."""
+"""UDFS: a projection with few features that keeps neighborhoods apart."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _AUTO_SHARE = 0.1
 class UDFS(ScoringSelector):
     r"""Unsupervised discriminative feature selection.
 
-    Looks for m orthonormal directions in which every neighbourhood, taken as a cluster of its own,
+    Looks for m orthonormal directions in which every neighborhood, taken as a cluster of its own,
     is well told apart, with few features:
 
     .. math:: \min_{W'W = I} \operatorname{tr}(W' X'LX W) + \gamma \sum_i \|w^i\|, \qquad
               L = \sum_i P_i' J (\lambda I + Y_i Y_i')^{-1} J P_i,
 
-    where :math:`P_i` picks a sample and its k nearest neighbours, J centres them and :math:`Y_i`
-    holds the centred neighbourhood.
+    where :math:`P_i` picks a sample and its k nearest neighbors, J centers them and :math:`Y_i`
+    holds the centered neighborhood.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class UDFS(ScoringSelector):
         Number of directions m, usually the number of clusters: a number, or "auto", the number of
         principal components above the noise edge (parallel analysis).
     n_neighbors : int, default=5
-        Neighbours of each sample; reduced to n_samples - 1 if there are fewer.
+        Neighbors of each sample; reduced to n_samples - 1 if there are fewer.
     gamma : float or "auto", default="auto"
         Weight of the row penalty. "auto" makes the penalty of a frame with equal rows a tenth of
         the mean of the first term.
@@ -95,7 +95,7 @@ class UDFS(ScoringSelector):
     With more features than samples, and with constant columns, the first term is zero on a whole
     subspace in which no two samples differ, and the directions found there say nothing about the
     data; which of them the reference code returns is up to its eigensolver. Here W is restricted to
-    the span of the centred samples. For data that span all dimensions this changes nothing. With
+    the span of the centered samples. For data that span all dimensions this changes nothing. With
     ``compat="reference"`` there is no such restriction; with more features than samples the result
     then has a meaning only if `x0` is given.
 
@@ -104,7 +104,7 @@ class UDFS(ScoringSelector):
 
     The parameters k, gamma, lambda, proj_dim and x0 of the reference runs are `n_neighbors`,
     `gamma`, `ridge`, `n_components` and `x0` (linear: ``0.5 + 0.5 * np.arange(1, d + 1) / d``),
-    with ``compat="reference"``; its defaults are one neighbour and 1e-5 for both weights.
+    with ``compat="reference"``; its defaults are one neighbor and 1e-5 for both weights.
 
     References
     ----------
@@ -211,7 +211,7 @@ class UDFS(ScoringSelector):
         if self.compat != "reference":
             ridge = self.ridge * (local_variance(X, indices) or 1.0)
             L = self._laplacian(X, indices, ridge)
-            # Constant vectors are in the null space of L: centring changes nothing but rounding.
+            # Constant vectors are in the null space of L: centering changes nothing but rounding.
             form = form_of_samples(X - X.mean(axis=0), L, row_space(X))
             return form, float(form.K.trace()), form.K.shape[0]
         L = self._laplacian(X, indices, self.ridge, swapped_ridge=d <= k)

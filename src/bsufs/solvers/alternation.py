@@ -1,11 +1,11 @@
-"""Proximal alternating minimisation with fixed weights (the paper's Algorithm 1).
+"""Proximal alternating minimization with fixed weights (the paper's Algorithm 1).
 
-Minimises, over orthonormal W and free U, V::
+Minimizes, over orthonormal W and free U, V::
 
     f(W, U, V) = -tr(W'SW) + lambda_row sum_i ||v^i||^p + lambda_element sum_ij |u_ij|^q
                  + beta_element/2 ||W - U||^2 + beta_row/2 ||W - V||^2.
 
-A penalty that is absent takes its variable with it: minimising over an unpenalised U gives U = W.
+A penalty that is absent takes its variable with it: minimizing over an unpenalized U gives U = W.
 """
 
 from __future__ import annotations
@@ -27,17 +27,7 @@ from bsufs.solvers.w_steps import PolarStep, WStep, w_gradient
 
 @dataclass(frozen=True)
 class Coupling:
-    """A penalty on a copy of W, how tightly the copy is tied to W, and how slowly it may move.
-
-    Parameters
-    ----------
-    penalty : ElementPenalty or RowPenalty
-        What the copy pays for not being sparse.
-    beta : float
-        Weight of half the squared distance between the copy and W; positive.
-    tau : float
-        Weight of half the squared move of the copy in one step; not negative.
-    """
+    """A penalty on a copy of W, how tightly the copy is tied to W, and how slowly it may move."""
 
     penalty: ElementPenalty | RowPenalty
     beta: float
@@ -45,65 +35,20 @@ class Coupling:
 
     @property
     def step(self) -> float:
-        """Step of the proximal map, 1 / (beta + tau).
-
-        Returns
-        -------
-        float
-            The step.
-        """
+        """Step of the proximal map, 1 / (beta + tau)."""
         return 1.0 / (self.beta + self.tau)
 
-    def centre(self, W: Array, copy: Array) -> Array:
-        """Return the point whose proximal map is the next copy.
-
-        Parameters
-        ----------
-        W : array of shape (d, m)
-            The frame.
-        copy : array of shape (d, m)
-            The copy so far.
-
-        Returns
-        -------
-        array of shape (d, m)
-            (beta W + tau copy) / (beta + tau).
-        """
+    def center(self, W: Array, copy: Array) -> Array:
+        """Return the point whose proximal map is the next copy."""
         return (self.beta * W + self.tau * copy) * self.step
 
     def value(self, W: Array, copy: Array) -> float:
-        """Return the penalty of the copy plus the cost of its distance from W.
-
-        Parameters
-        ----------
-        W : array of shape (d, m)
-            The frame.
-        copy : array of shape (d, m)
-            The copy.
-
-        Returns
-        -------
-        float
-            This coupling's part of f.
-        """
+        """Return the penalty of the copy plus the cost of its distance from W."""
         gap = W - copy
         return self.penalty.value(copy) + 0.5 * self.beta * float(np.vdot(gap, gap))
 
     def criticality(self, W: Array, copy: Array) -> float:
-        """Return the distance of zero from the subdifferential of this coupling in the copy.
-
-        Parameters
-        ----------
-        W : array of shape (d, m)
-            The frame.
-        copy : array of shape (d, m)
-            The copy.
-
-        Returns
-        -------
-        float
-            Zero at a critical point.
-        """
+        """Return the distance of zero from the subdifferential of this coupling in the copy."""
         pull = self.beta * (copy - W)
         rows = isinstance(self.penalty, RowPenalty)
         sizes = row_norms(copy)[:, None] if rows else np.abs(copy)
@@ -125,35 +70,14 @@ class Coupling:
 
 @dataclass(frozen=True)
 class Terms:
-    """All of f but S: what can be said of some rows of the variables without the others.
-
-    Parameters
-    ----------
-    row : Coupling or None
-        The row penalty on V; None for no such term.
-    element : Coupling or None
-        The element penalty on U; None for no such term.
-    tau : float
-        Weight of half the squared move of W in one step.
-    """
+    """All of f but S: what can be said of some rows of the variables without the others."""
 
     row: Coupling | None
     element: Coupling | None
     tau: float
 
     def objective(self, W: Array, SW: Array, U: Array, V: Array) -> float:
-        """Return f(W, U, V), or the part of it that some rows have.
-
-        Parameters
-        ----------
-        W, SW, U, V : arrays of shape (d, m)
-            The variables, and the product of W with S.
-
-        Returns
-        -------
-        float
-            The value.
-        """
+        """Return f(W, U, V), or the part of it that some rows have."""
         value = -float(np.vdot(W, SW))
         if self.element is not None:
             value += self.element.value(W, U)
@@ -162,18 +86,7 @@ class Terms:
         return value
 
     def linear_term(self, W: Array, U: Array, V: Array) -> Array:
-        """Return L = beta_element U + beta_row V + tau W, the linear part of the W-problem.
-
-        Parameters
-        ----------
-        W, U, V : arrays of shape (d, m)
-            The proximal centre and the copies.
-
-        Returns
-        -------
-        array of shape (d, m)
-            The linear term.
-        """
+        """Return L = beta_element U + beta_row V + tau W, the linear part of the W-problem."""
         L = self.tau * W
         if self.element is not None:
             L = L + self.element.beta * U
@@ -184,7 +97,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Problem:
-    """The penalised problem f, with the operator S and one coupling per penalty.
+    """The penalized problem f, with the operator S and one coupling per penalty.
 
     Parameters
     ----------
@@ -235,7 +148,7 @@ class Problem:
         Parameters
         ----------
         W, U, V : arrays of shape (d, m)
-            The proximal centre and the copies.
+            The proximal center and the copies.
 
         Returns
         -------
@@ -268,25 +181,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback sees after each iteration.
-
-    Parameters
-    ----------
-    iteration : int
-        Counted from 1.
-    max_iter : int
-        Iterations at most.
-    objective : float
-        f after the iteration.
-    n_alive : int
-        Living rows.
-    rows : array of int of shape (k,)
-        The features that the rows of the iterates stand for; on the path those that died some
-        steps ago are left out.
-    snapshot : Snapshot
-        Where the iterates `W`, `U` and `V` come from; on a cluster they are fetched when they are
-        first looked at.
-    """
+    """What a callback sees after each iteration."""
 
     iteration: int
     max_iter: int
@@ -301,35 +196,17 @@ class Progress:
 
     @property
     def W(self) -> Array:
-        """The frame; not to be changed.
-
-        Returns
-        -------
-        array of shape (k, m)
-            Zero in rows that have died.
-        """
+        """The frame; not to be changed."""
         return self._iterates[0]
 
     @property
     def U(self) -> Array:
-        """Its element-sparse copy; not to be changed.
-
-        Returns
-        -------
-        array of shape (k, m)
-            The copy.
-        """
+        """Its element-sparse copy; not to be changed."""
         return self._iterates[1]
 
     @property
     def V(self) -> Array:
-        """Its row-sparse copy; not to be changed.
-
-        Returns
-        -------
-        array of shape (k, m)
-            The copy.
-        """
+        """Its row-sparse copy; not to be changed."""
         return self._iterates[2]
 
 
@@ -338,23 +215,7 @@ Callback = Callable[[Progress], object]
 
 @dataclass(frozen=True)
 class AlternationResult:
-    """Where the alternation ended and how it got there.
-
-    Parameters
-    ----------
-    W, U, V : arrays of shape (d, m)
-        The frame, its element-sparse and its row-sparse copy.
-    objective_history : array of shape (n_iter + 1,)
-        f at the start and after each iteration.
-    element_gap_history, row_gap_history : arrays of shape (n_iter,)
-        ||W - U|| and ||W - V|| after each iteration.
-    n_iter : int
-        Iterations done.
-    stopping_reason : str
-        "converged", "max_iter" or "callback".
-    survival : Survival
-        How long each row of V stayed alive.
-    """
+    """Where the alternation ended and how it got there."""
 
     W: Array
     U: Array
@@ -373,13 +234,13 @@ def proximal_alternation(
     *,
     U: Array | None = None,
     V: Array | None = None,
-    first_centre: Array | None = None,
+    first_center: Array | None = None,
     w_step: WStep | None = None,
     max_iter: int = 500,
     tol: float = 1e-4,
     callback: Callback | None = None,
 ) -> AlternationResult:
-    """Minimise f by turns in W, U and V until its relative change falls below `tol`.
+    """Minimize f by turns in W, U and V until its relative change falls below `tol`.
 
     Every step is a proximal one, so each lowers f by at least tau/2 times its squared move, and the
     iterates converge to a critical point (see the page on convergence).
@@ -392,7 +253,7 @@ def proximal_alternation(
         Orthonormal start.
     U, V : arrays of shape (d, m), optional
         Where the copies start; zero by default, as in the authors' code.
-    first_centre : array of shape (d, m), optional
+    first_center : array of shape (d, m), optional
         The point the first W-step stays close to, the start by default. The authors' code has zero,
         which on orthonormal frames is no pull at all.
     w_step : WStep, optional
@@ -411,7 +272,7 @@ def proximal_alternation(
     """
     now = row_blocks(problem.scatter, W, PolarStep() if w_step is None else w_step)
     rules, row_weights = _AlternationRules.of(problem)
-    start = now.start(rules, (first_centre, U, V), () if row_weights is None else (row_weights,))
+    start = now.start(rules, (first_center, U, V), () if row_weights is None else (row_weights,))
     objectives = [float(start.totals[0])]
     gaps: list[Array] = []
     survival = Survival(W.shape[0])
@@ -421,9 +282,9 @@ def proximal_alternation(
         report = now.advance(rules)
         objectives.append(float(report.totals[0]))
         gaps.append(np.sqrt(report.totals[1:]))
-        centre_norms, norms = report.by_row
+        center_norms, norms = report.by_row
         alive = norms > 0
-        survival.record(centre_norms, alive)
+        survival.record(center_norms, alive)
         progress = Progress(
             iteration,
             max_iter,
@@ -460,7 +321,7 @@ class _AlternationCopies:
 
     U: Array
     V: Array
-    centre: Array
+    center: Array
     row_weights: Any
 
 
@@ -490,11 +351,11 @@ class _AlternationRules:
     def begin(
         self, W: Array, SW: Array, frames: tuple[Array | None, ...], by_row: tuple[Any, ...]
     ) -> tuple[_AlternationCopies, Report]:
-        centre, U, V = frames
+        center, U, V = frames
         copies = _AlternationCopies(
             np.zeros_like(W) if U is None else U,
             np.zeros_like(W) if V is None else V,
-            W if centre is None else centre,
+            W if center is None else center,
             by_row[0] if by_row else None,
         )
         terms = self._terms_of(copies.row_weights)
@@ -504,7 +365,7 @@ class _AlternationRules:
     def before(
         self, W: Array, copies: _AlternationCopies, alive: Mask
     ) -> tuple[_AlternationCopies, Array]:
-        return copies, self.terms.linear_term(copies.centre, copies.U, copies.V)
+        return copies, self.terms.linear_term(copies.center, copies.U, copies.V)
 
     def after(
         self, W: Array, SW: Array, copies: _AlternationCopies
@@ -512,10 +373,10 @@ class _AlternationRules:
         terms = self._terms_of(copies.row_weights)
         U = V = Z = W
         if terms.element is not None:
-            centre = terms.element.centre(W, copies.U)
-            U = terms.element.penalty.prox(centre, terms.element.step)
+            center = terms.element.center(W, copies.U)
+            U = terms.element.penalty.prox(center, terms.element.step)
         if terms.row is not None:
-            Z = terms.row.centre(W, copies.V)
+            Z = terms.row.center(W, copies.V)
             V = terms.row.penalty.prox(Z, terms.row.step)
         gaps = [float(np.vdot(gap, gap)) for gap in (W - U, W - V)]
         totals = np.array([terms.objective(W, SW, U, V), *gaps])

@@ -25,15 +25,7 @@ _STALE = 1e-7
 
 @dataclass(frozen=True)
 class ColumnSubsetResult:
-    """The order in which columns were picked.
-
-    Parameters
-    ----------
-    picked : array of int
-        Columns in the order picked; as many as are linearly independent.
-    explained : array
-        Sum of squares of all columns that regression on the first 1, 2, ... picks explains.
-    """
+    """The order in which columns were picked."""
 
     picked: Indices
     explained: Array
@@ -134,18 +126,7 @@ def _residual(scatter: Scatter, basis: Array, picked: list[int]) -> Scatter:
 
 
 def pivoted_columns(Xc: Array) -> ColumnSubsetResult:
-    """Pick columns one by one, each the longest after regression on those before.
-
-    Parameters
-    ----------
-    Xc : array of shape (n, d)
-        Centred data.
-
-    Returns
-    -------
-    ColumnSubsetResult
-        The picks, as many as the numerical rank.
-    """
+    """Pick columns one by one, each the longest after regression on those before."""
     R, order = linalg.qr(Xc, mode="r", pivoting=True, check_finite=False)
     R = R[: min(Xc.shape)]
     lengths = np.abs(R.diagonal())

@@ -16,7 +16,7 @@ def noise_edge(diagonal: Array, total_weight: float) -> float:
 
     Parallel analysis shuffles every column by itself, which keeps the variances and destroys the
     correlations, and counts the eigenvalues of S above the largest one of the shuffled data. In the
-    limit of many samples and features that eigenvalue is the upper edge of the generalised
+    limit of many samples and features that eigenvalue is the upper edge of the generalized
     Marchenko-Pastur law, which needs no shuffling: with variances s_j = S_jj / n it is
 
         n min over 0 < a < 1/max_j s_j of  1/a + (1/n) sum_j s_j / (1 - a s_j),
@@ -59,18 +59,7 @@ def noise_edge(diagonal: Array, total_weight: float) -> float:
 
 
 def components_above_noise(scatter: Scatter) -> int:
-    """Return the number of principal components above the noise edge.
-
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S.
-
-    Returns
-    -------
-    int
-        See `start_frame`; one for data without variation.
-    """
+    """Return the number of principal components above the noise edge."""
     return start_frame(scatter, "auto")[0].size if scatter.diagonal().any() else 1
 
 

@@ -21,21 +21,7 @@ from bsufs.solvers.principal import restricted
 
 @dataclass(frozen=True)
 class FeatureSparseResult:
-    """What the search for a feature-sparse subspace found.
-
-    Parameters
-    ----------
-    W : array of shape (d, m)
-        The frame, zero outside the selected rows.
-    features : array of int of shape (s,)
-        The selected rows, ascending.
-    objective_history : array of shape (n_iter + 1,)
-        tr(W'SW) at the start and after each iteration.
-    n_iter : int
-        Iterations done.
-    stopping_reason : str
-        "exact" (rank at most m: nothing to iterate), "converged" or "max_iter".
-    """
+    """What the search for a feature-sparse subspace found."""
 
     W: Array
     features: Indices
@@ -52,7 +38,7 @@ def feature_sparse_subspace(
     *,
     max_iter: int = 20,
 ) -> FeatureSparseResult:
-    """Maximise tr(W'SW) over frames with few non-zero rows.
+    """Maximize tr(W'SW) over frames with few non-zero rows.
 
     Parameters
     ----------

@@ -5,7 +5,7 @@ min over W, frames Q and alpha in [0, 1] of
     ||Xc - Xc W Q'||^2 + gamma (alpha^u sum_i ||w^i||^2 + s (1-alpha)^u sum_i (||w^i||^2+eps)^(p/2))
 
 by turns: Q is a polar factor, alpha has a closed form, and W solves a ridge problem whose weights
-majorise the row penalty. Each turn is an exact minimisation, so the objective cannot rise.
+majorize the row penalty. Each turn is an exact minimization, so the objective cannot rise.
 """
 
 from __future__ import annotations
@@ -25,23 +25,7 @@ from bsufs.stiefel import polar_factor
 
 @dataclass(frozen=True)
 class ElasticNetResult:
-    """What the alternation found.
-
-    Parameters
-    ----------
-    W : array of shape (d, m)
-        The regression coefficients.
-    Q : array of shape (d, m)
-        The frame.
-    alpha : float
-        Weight of the ridge.
-    objective_history : array of shape (n_iter,)
-        The objective after each iteration.
-    n_iter : int
-        Iterations done.
-    stopping_reason : str
-        "converged" or "max_iter".
-    """
+    """What the alternation found."""
 
     W: Array
     Q: Array
@@ -53,19 +37,7 @@ class ElasticNetResult:
 
 @dataclass(frozen=True)
 class ElasticNet:
-    """The penalty gamma (alpha^u ||W||^2 + s (1-alpha)^u ||W||_{2,p}^p).
-
-    Parameters
-    ----------
-    gamma : float
-        Its weight.
-    u : float
-        Exponent of the shares of its two parts.
-    p : float
-        Exponent of the row penalty.
-    s : float
-        Weight of the row penalty against the ridge.
-    """
+    """The penalty gamma (alpha^u ||W||^2 + s (1-alpha)^u ||W||_{2,p}^p)."""
 
     gamma: float
     u: float
@@ -73,53 +45,19 @@ class ElasticNet:
     s: float
 
     def parts(self, W: Array) -> tuple[float, float]:
-        """Return the two penalties of W without their weights.
-
-        Parameters
-        ----------
-        W : array of shape (d, m)
-            Any matrix.
-
-        Returns
-        -------
-        ridge, row : float
-            Sum of the squared row norms, and of their powers.
-        """
+        """Return the two penalties of W without their weights."""
         squares: Array = np.einsum("ij,ij->i", W, W)
         return float(squares.sum()), float(((squares + EPS) ** (self.p / 2)).sum())
 
     def value(self, alpha: float, ridge: float, row: float) -> float:
-        """Return the penalty.
-
-        Parameters
-        ----------
-        alpha : float
-            Share of the ridge.
-        ridge, row : float
-            What `parts` returns.
-
-        Returns
-        -------
-        float
-            The weighted sum.
-        """
+        """Return the penalty."""
         return float(self.gamma * (alpha**self.u * ridge + self.s * (1.0 - alpha) ** self.u * row))
 
     def stationary_share(self, ridge: float, row: float) -> float:
         """Return the alpha at which the slope of the penalty vanishes.
 
-        It is a minimiser for u > 1; for u < 1 the penalty is concave in alpha and it is the
-        maximiser.
-
-        Parameters
-        ----------
-        ridge, row : float
-            What `parts` returns.
-
-        Returns
-        -------
-        float
-            Between 0 and 1.
+        It is a minimizer for u > 1; for u < 1 the penalty is concave in alpha and it is the
+        maximizer.
         """
         if ridge <= 0.0:
             return 0.0 if self.u < 1 else 1.0
@@ -128,38 +66,13 @@ class ElasticNet:
         return float(1.0 / (odds + 1.0))
 
     def best_share(self, ridge: float, row: float) -> float:
-        """Return the alpha in [0, 1] that minimises the penalty.
-
-        Parameters
-        ----------
-        ridge, row : float
-            What `parts` returns.
-
-        Returns
-        -------
-        float
-            An end of the interval for u <= 1, where the penalty is concave in alpha; the sparse one
-            in a tie.
-        """
+        """Return the alpha in [0, 1] that minimizes the penalty."""
         if self.u > 1.0:
             return self.stationary_share(ridge, row)
         return 1.0 if ridge < self.s * row else 0.0
 
     def weights(self, W: Array, alpha: float) -> Array:
-        """Return the weights of ||w^i||^2 in the ridge problem that majorises the penalty.
-
-        Parameters
-        ----------
-        W : array of shape (d, m)
-            The current coefficients.
-        alpha : float
-            Share of the ridge.
-
-        Returns
-        -------
-        array of shape (d,)
-            Positive numbers.
-        """
+        """Return the weights of ||w^i||^2 in the ridge problem that majorizes the penalty."""
         slope = row_weights(np.einsum("ij,ij->i", W, W), self.p)
         weights: Array = self.gamma * (alpha**self.u + self.s * (1.0 - alpha) ** self.u * slope)
         return weights
@@ -173,20 +86,7 @@ class RidgeStep(Protocol):
 
 
 def exact_ridge_step(scatter: Scatter, form: QuadraticForm) -> RidgeStep:
-    """Return the step W = (S + diag(weights))^(-1) S Q.
-
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S.
-    form : QuadraticForm
-        The same matrix, to solve with.
-
-    Returns
-    -------
-    callable
-        Takes the weights and Q.
-    """
+    """Return the step W = (S + diag(weights))^(-1) S Q."""
 
     def step(weights: Array, Q: Array) -> Array:
         return form.inverse(weights)(scatter @ Q)
@@ -195,22 +95,7 @@ def exact_ridge_step(scatter: Scatter, form: QuadraticForm) -> RidgeStep:
 
 
 def reference_ridge_step(X: Array, Xc: Array, S: Array | None) -> RidgeStep:
-    """Return the step of the public implementation, with its ridge and its uncentred factors.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        The data as they came.
-    Xc : array of shape (n, d)
-        The centred data.
-    S : array of shape (d, d) or None
-        The scatter matrix, for n > d; None takes the other branch.
-
-    Returns
-    -------
-    callable
-        Takes the weights and Q.
-    """
+    """Return the step of the public implementation, with its ridge and its uncentered factors."""
     if S is not None:
 
         def tall(weights: Array, Q: Array) -> Array:

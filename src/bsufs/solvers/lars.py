@@ -1,11 +1,11 @@
 """Least-angle regression with the lasso modification, followed until enough variables are active.
 
-Follows the minimiser b of
+Follows the minimizer b of
 
     1/2 ||y - X b||^2 + ridge/2 ||b||^2 + C ||b||_1
 
-as C falls from the value at which b leaves zero. The minimiser is piecewise linear in C; a step
-goes from one change of the active set to the next. Variables are neither centred nor scaled, and
+as C falls from the value at which b leaves zero. The minimizer is piecewise linear in C; a step
+goes from one change of the active set to the next. Variables are neither centered nor scaled, and
 there is no intercept.
 """
 
@@ -29,17 +29,7 @@ _STEPS_PER_VARIABLE = 20
 
 @dataclass(frozen=True)
 class LarsResult:
-    """What the path came to.
-
-    Parameters
-    ----------
-    coefficients : array of shape (d,)
-        The minimiser at the end of the step that made enough variables active.
-    n_iter : int
-        Steps done.
-    stopping_reason : str
-        "enough_active", "exhausted" if nothing was left to explain, or "max_iter".
-    """
+    """What the path came to."""
 
     coefficients: Array
     n_iter: int
@@ -50,13 +40,6 @@ class Design:
     """The variables of a regression, seen through products with their Gram matrix.
 
     The d x d Gram matrix is formed for d <= n alone.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n, d)
-        One variable a column; kept, not changed.
-    ridge : float
-        What is added to the diagonal of the Gram matrix.
     """
 
     def __init__(self, X: Any, ridge: float) -> None:
@@ -69,54 +52,19 @@ class Design:
             self._gram = gram.toarray() if sparse.issparse(X) else gram
 
     def correlations(self, y: Array) -> Array:
-        """Return X'y.
-
-        Parameters
-        ----------
-        y : array of shape (n,)
-            A response.
-
-        Returns
-        -------
-        array of shape (d,)
-            Inner products with the variables.
-        """
+        """Return X'y."""
         products: Array = self.X.T @ y
         return products
 
     def gram_product(self, b: Array) -> Array:
-        """Return X'X b, without the ridge.
-
-        Parameters
-        ----------
-        b : array of shape (d,)
-            Coefficients.
-
-        Returns
-        -------
-        array of shape (d,)
-            Inner products of the fit with the variables.
-        """
+        """Return X'X b, without the ridge."""
         if self._gram is not None:
             return self._gram @ b
         products: Array = self.X.T @ (self.X @ b)
         return products
 
     def gram_column(self, rows: Indices, column: int) -> Array:
-        """Return some entries of a column of X'X, without the ridge.
-
-        Parameters
-        ----------
-        rows : array of int
-            Which entries.
-        column : int
-            Which column.
-
-        Returns
-        -------
-        array
-            The entries.
-        """
+        """Return some entries of a column of X'X, without the ridge."""
         if self._gram is not None:
             entries: Array = self._gram[rows, column]
             return entries
@@ -124,18 +72,7 @@ class Design:
         return products
 
     def variables(self, which: Indices) -> Array:
-        """Return some columns of X as a dense array.
-
-        Parameters
-        ----------
-        which : array of int
-            Column numbers.
-
-        Returns
-        -------
-        array of shape (n, size)
-            The columns.
-        """
+        """Return some columns of X as a dense array."""
         columns: Any = self.X[:, which]
         dense: Array = columns.toarray() if sparse.issparse(columns) else np.asarray(columns)
         return dense
@@ -218,32 +155,7 @@ class _ActiveSet:
 def lars(
     design: Design, y: Array, n_active: int, *, ridge_in_correlations: bool = True
 ) -> LarsResult:
-    """Follow the lasso path until a number of variables is active.
-
-    Parameters
-    ----------
-    design : Design
-        The variables and the ridge.
-    y : array of shape (n,)
-        The response.
-    n_active : int
-        Number of active variables to stop at, from 1 to d.
-    ridge_in_correlations : bool, default=True
-        False leaves the ridge out of the correlations with the residual, and takes the next change
-        of the active set strictly ahead: the path is then not that of any objective.
-
-    Returns
-    -------
-    LarsResult
-        The coefficients.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bsufs.solvers.lars import Design, lars
-    >>> lars(Design(np.eye(3), 0.0), np.array([3.0, -2.0, 1.0]), 2).coefficients
-    array([ 2., -1.,  0.])
-    """
+    """Follow the lasso path until a number of variables is active."""
     d = design.shape[1]
     ridge = design.ridge if ridge_in_correlations else 0.0
     correlations = design.correlations(y)

@@ -91,7 +91,7 @@ class _PathCopies:
     V: Array
     forced: Mask
     next_U: Array
-    next_centre: Array
+    next_center: Array
     next_norms: Array
 
     def restricted(self, rows: Mask) -> _PathCopies:
@@ -100,7 +100,7 @@ class _PathCopies:
             self.V[rows],
             self.forced[rows],
             self.next_U[rows],
-            self.next_centre[rows],
+            self.next_center[rows],
             self.next_norms[rows],
         )
 
@@ -130,7 +130,7 @@ class _PathRules:
         factor = _survivors_factor(
             copies.next_norms, alive, copies.forced, strength, self.row.penalty.exponent
         )
-        now = replace(copies, U=copies.next_U, V=copies.next_centre * factor[:, None])
+        now = replace(copies, U=copies.next_U, V=copies.next_center * factor[:, None])
         return now, self.terms.linear_term(W, now.U, now.V)
 
     def after(self, W: Array, SW: Array, copies: _PathCopies) -> tuple[_PathCopies, Report]:
@@ -142,12 +142,12 @@ class _PathRules:
     ) -> tuple[_PathCopies, Report]:
         next_U = W
         if self.element is not None:
-            centre = self.element.centre(W, U)
-            next_U = self.element.penalty.prox(centre, self.element.step)
-        next_centre = self.row.centre(W, V)
-        norms = row_norms(next_centre)
+            center = self.element.center(W, U)
+            next_U = self.element.penalty.prox(center, self.element.step)
+        next_center = self.row.center(W, V)
+        norms = row_norms(next_center)
         totals = np.array([objective, float(np.vdot(W, SW))])
-        return _PathCopies(U, V, forced, next_U, next_centre, norms), Report(totals, (norms,))
+        return _PathCopies(U, V, forced, next_U, next_center, norms), Report(totals, (norms,))
 
 
 def sparsity_path(
@@ -158,7 +158,7 @@ def sparsity_path(
     beta_row: float,
     tau: float,
     element: Coupling | None = None,
-    death_rate: float = 0.05,
+    drop_rate: float = 0.05,
     n_keep: int = 1,
     forced: Mask | None = None,
     barred: Mask | None = None,
@@ -182,7 +182,7 @@ def sparsity_path(
         Proximal weight of all three variables.
     element : Coupling, optional
         The element penalty, with its fixed weight; None for no such term.
-    death_rate : float, default=0.05
+    drop_rate : float, default=0.05
         Share of the living rows that die in a step; at least one does.
     n_keep : int, default=1
         The iterates returned are those of the last step with at least this many living rows.
@@ -214,7 +214,7 @@ def sparsity_path(
         if history.n_iter == max_iter:
             reason = "max_iter"
             break
-        contest.lower_number(death_rate)
+        contest.lower_number(drop_rate)
         (norms,) = report.by_row
         alive, largest_dying = contest.survivors(norms, now.rows, now.alive)
         survival.record(norms, alive, now.rows)
@@ -273,9 +273,9 @@ class _Contest:
     def is_over(self) -> bool:
         return self._n_competing <= 1 or self.n_living <= self._n_components
 
-    def lower_number(self, death_rate: float) -> None:
+    def lower_number(self, drop_rate: float) -> None:
         """Let a share of the rows die, but leave enough for a frame."""
-        dying = max(1, round(death_rate * self._n_competing))
+        dying = max(1, round(drop_rate * self._n_competing))
         self._n_competing = max(self._n_competing - dying, self._n_components - self._n_forced)
 
     def survivors(self, norms: Array, rows: Indices, alive: Mask) -> tuple[Mask, float]:
@@ -358,7 +358,7 @@ def _largest(norms: Array, competing: Mask, count: int) -> tuple[Mask, float]:
 def _survivors_factor(norms: Array, alive: Mask, forced: Mask, strength: float, p: float) -> Array:
     """Return the factor of each row: the proximal map's for the living, one for the forced."""
     factor = shrink_factor(norms, strength, p)
-    # At the threshold itself zero and the branch above are both minimisers; a living row that ties
+    # At the threshold itself zero and the branch above are both minimizers; a living row that ties
     # with a dying one takes the branch.
     factor = np.where(alive, np.maximum(factor, 2.0 * (1.0 - p) / (2.0 - p)), 0.0)
     return np.where(forced, 1.0, factor)

@@ -13,22 +13,7 @@ from bsufs.solvers.components import start_frame
 
 
 def principal_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Array, Array]:
-    """Return the leading eigenpairs of S, as many as asked for and no more than it can have.
-
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S, not zero.
-    n_components : int, float or "auto"
-        A number; a share of the total variance to reach; or "auto", by parallel analysis.
-
-    Returns
-    -------
-    values : array of shape (m,)
-        Eigenvalues in descending order.
-    vectors : array of shape (d, m)
-        Eigenvectors.
-    """
+    """Return the leading eigenpairs of S, as many as asked for and no more than it can have."""
     limit = min(scatter.max_rank, scatter.shape[0])
     if isinstance(n_components, Integral) and int(n_components) > limit:
         raise ValueError(
@@ -39,60 +24,20 @@ def principal_frame(scatter: Scatter, n_components: int | float | str) -> tuple[
 
 
 def in_units_of(scatter: Scatter, weight: float) -> float:
-    """Return a weight meant for the data as they came in the units in which S is held.
-
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S, which holds very large and very small data in units of a power of two.
-    weight : float
-        A weight to be compared with entries of S.
-
-    Returns
-    -------
-    float
-        The same number for all but very large and very small data.
-    """
+    """Return a weight meant for the data as they came in the units in which S is held."""
     exponent = max(-1000, min(-2 * scatter.unit_exponent, 1000))
     return min(math.ldexp(1.0, exponent) * weight, 1e300)
 
 
 def in_units_of_data(scatter: Scatter, values: Array | float) -> Array:
-    """Return values in the units in which S is held in those of the data as they came.
-
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S.
-    values : array or float
-        Sums of squares of the data, or weights to be compared with them.
-
-    Returns
-    -------
-    array
-        The same numbers for all but very large and very small data; infinite, or zero, where a
-        double-precision number cannot hold them.
-    """
+    """Return values in the units in which S is held in those of the data as they came."""
     with np.errstate(over="ignore", under="ignore"):
         converted: Array = np.ldexp(values, 2 * scatter.unit_exponent)
     return converted
 
 
 def restricted(scatter: Scatter, features: Indices) -> Scatter:
-    """Return the scatter operator of some of the columns.
-
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S of unweighted data.
-    features : array of int
-        The columns to keep.
-
-    Returns
-    -------
-    Scatter
-        S restricted to them; no larger than the smaller of its two sides demands.
-    """
+    """Return the scatter operator of some of the columns."""
     if isinstance(scatter, SparseScatter):
         return SparseScatter(scatter._X[:, features]).scaled(scatter.factor)
     if isinstance(scatter, FactoredScatter):

@@ -31,22 +31,7 @@ _NEGLIGIBLE = 1e-13
 
 @dataclass(frozen=True)
 class PSDProjectionResult:
-    """What the iteration found.
-
-    Parameters
-    ----------
-    column_norms : array of shape (d,)
-        Norms of the columns of Omega.
-    rank : int
-        Number of positive eigenvalues of Omega.
-    objective_history : array of shape (n_iter + 1,)
-        The objective at the start and after each iteration.
-    n_iter : int
-        Iterations done.
-    stopping_reason : str
-        "converged", "max_iter", or "no_descent" where a further iteration would have raised the
-        objective and was not taken.
-    """
+    """What the iteration found."""
 
     column_norms: Array
     rank: int

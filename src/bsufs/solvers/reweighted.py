@@ -1,7 +1,7 @@
 """Row-sparse frames by reweighting: a sequence of eigenproblems with a changing diagonal.
 
-Minimises tr(W'MW) + gamma sum_i (||w^i||^2 + eps)^(p/2) over frames W. The penalty is concave in
-||w^i||^2, so its tangent there majorises it, and the minimiser of the majoriser is the m lowest
+Minimizes tr(W'MW) + gamma sum_i (||w^i||^2 + eps)^(p/2) over frames W. The penalty is concave in
+||w^i||^2, so its tangent there majorizes it, and the minimizer of the majorizer is the m lowest
 eigenvectors of M + gamma diag(q) with q_i = (p/2)(||w^i||^2 + eps)^((p-2)/2): no step increases the
 objective.
 
@@ -37,62 +37,25 @@ Solve = Callable[[Array], Array]
 
 
 class QuadraticForm(ABC):
-    """A symmetric matrix M, to multiply with and to solve with when a diagonal is added.
-
-    Attributes
-    ----------
-    n_features : int
-        Number of rows of M.
-    lower_bound : float
-        No eigenvalue of M is below, but for rounding.
-    """
+    """A symmetric matrix M, to multiply with and to solve with when a diagonal is added."""
 
     n_features: int
     lower_bound: float
 
     @abstractmethod
     def product(self, W: Array) -> Array:
-        """Return M W.
-
-        Parameters
-        ----------
-        W : array of shape (d, m)
-            Any matrix.
-
-        Returns
-        -------
-        array of shape (d, m)
-            The product.
-        """
+        """Return M W."""
 
     @abstractmethod
     def inverse(self, diagonal: Array) -> Solve:
         """Return the map b -> (M + diag(diagonal))^(-1) b.
 
         Raises ``numpy.linalg.LinAlgError`` unless M + diag(diagonal) is found positive definite.
-
-        Parameters
-        ----------
-        diagonal : array of shape (d,)
-            What to add to the diagonal of M.
-
-        Returns
-        -------
-        callable
-            Takes vectors and matrices.
         """
 
 
 class DenseForm(QuadraticForm):
-    """M as a d x d matrix.
-
-    Parameters
-    ----------
-    M : array of shape (d, d)
-        A symmetric matrix; kept, not copied.
-    lower_bound : float, default=0.0
-        No eigenvalue of M is below; zero for a positive semidefinite M.
-    """
+    """M as a d x d matrix."""
 
     def __init__(self, M: Array, lower_bound: float = 0.0) -> None:
         self.M = M
@@ -100,33 +63,11 @@ class DenseForm(QuadraticForm):
         self.lower_bound = lower_bound
 
     def product(self, W: Array) -> Array:
-        """Return M W.
-
-        Parameters
-        ----------
-        W : array of shape (d, m)
-            Any matrix.
-
-        Returns
-        -------
-        array of shape (d, m)
-            The product.
-        """
+        """Return M W."""
         return self.M @ W
 
     def inverse(self, diagonal: Array) -> Solve:
-        """Return the map b -> (M + diag(diagonal))^(-1) b.
-
-        Parameters
-        ----------
-        diagonal : array of shape (d,)
-            What to add to the diagonal of M.
-
-        Returns
-        -------
-        callable
-            Takes vectors and matrices.
-        """
+        """Return the map b -> (M + diag(diagonal))^(-1) b."""
         total = self.M.diagonal() + diagonal
         if not (total > 0).all():
             raise np.linalg.LinAlgError("the diagonal is not positive")
@@ -151,15 +92,6 @@ class FactoredForm(QuadraticForm):
     """M = A'A or M = -A'A with a wide A, for more features than rows of A.
 
     Solved with by the Woodbury identity, which needs an r x r factor and no d x d array.
-
-    Parameters
-    ----------
-    A : array of shape (r, d)
-        The factor; kept, not copied.
-    negative : bool, default=False
-        Whether M is -A'A.
-    lower_bound : float, default=0.0
-        No eigenvalue of M is below.
     """
 
     def __init__(self, A: Array, *, negative: bool = False, lower_bound: float = 0.0) -> None:
@@ -182,33 +114,11 @@ class FactoredForm(QuadraticForm):
         return half @ half.T
 
     def product(self, W: Array) -> Array:
-        """Return M W.
-
-        Parameters
-        ----------
-        W : array of shape (d, m)
-            Any matrix.
-
-        Returns
-        -------
-        array of shape (d, m)
-            The product.
-        """
+        """Return M W."""
         return self.sign * self._back(self._forth(W))
 
     def inverse(self, diagonal: Array) -> Solve:
-        """Return the map b -> (M + diag(diagonal))^(-1) b.
-
-        Parameters
-        ----------
-        diagonal : array of shape (d,)
-            What to add to the diagonal of M; must be positive here.
-
-        Returns
-        -------
-        callable
-            Takes vectors and matrices.
-        """
+        """Return the map b -> (M + diag(diagonal))^(-1) b."""
         if not (diagonal > 0).all():
             raise np.linalg.LinAlgError("the diagonal is not positive")
         reciprocal = 1.0 / diagonal
@@ -239,11 +149,11 @@ class _SparseForm(FactoredForm):
         self.lower_bound = lower_bound
 
     def _forth(self, W: Array) -> Array:
-        image: Array = self._root * self._scatter._centred(W)
+        image: Array = self._root * self._scatter._centered(W)
         return image
 
     def _back(self, Y: Array) -> Array:
-        image: Array = self._root * self._scatter._centred_transpose(Y)
+        image: Array = self._root * self._scatter._centered_transpose(Y)
         return image
 
     def _gram(self, weight: Array) -> Array:
@@ -258,18 +168,7 @@ class _SparseForm(FactoredForm):
 
 
 def negative_scatter(scatter: Scatter) -> QuadraticForm:
-    """Return M = -S, whose lowest eigenvectors are the leading ones of S.
-
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S.
-
-    Returns
-    -------
-    QuadraticForm
-        Dense for d <= n, factored for d > n.
-    """
+    """Return M = -S, whose lowest eigenvectors are the leading ones of S."""
     lower = -float(scatter.leading_eigenvectors(1)[0][0])
     if isinstance(scatter, FactoredScatter):
         A = scatter.Xc if scatter.factor == 1.0 else scatter.Xc * np.sqrt(scatter.factor)
@@ -289,36 +188,7 @@ def lowest_eigenvectors(
     start: Array | None = None,
     shift: float | None = None,
 ) -> tuple[Array, Array]:
-    """Return the m lowest eigenvalues of M + diag(diagonal) and their eigenvectors.
-
-    Parameters
-    ----------
-    form : QuadraticForm
-        The matrix M.
-    diagonal : array of shape (d,)
-        What is added to its diagonal; may span many orders of magnitude.
-    m : int
-        How many eigenvectors, from 1 to d.
-    start : array of shape (d, m), optional
-        Vectors near the eigenvectors wanted.
-    shift : float, optional
-        A guess of a number just below the lowest eigenvalue; a wrong one costs time only.
-
-    Returns
-    -------
-    values : array of shape (m,)
-        In ascending order.
-    vectors : array of shape (d, m)
-        Orthonormal.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bsufs.solvers.reweighted import DenseForm, lowest_eigenvectors
-    >>> values, _ = lowest_eigenvectors(DenseForm(np.diag([3.0, 1.0, 2.0])), np.zeros(3), 2)
-    >>> values
-    array([1., 2.])
-    """
+    """Return the m lowest eigenvalues of M + diag(diagonal) and their eigenvectors."""
     d = form.n_features
     if not 1 <= m <= d:
         raise ValueError(f"m must be from 1 to n_features = {d}, got {m}.")
@@ -360,19 +230,7 @@ def _shifted_inverse(
 
 @dataclass(frozen=True)
 class ReweightedResult:
-    """What the reweighted iteration found.
-
-    Parameters
-    ----------
-    W : array of shape (d, m)
-        The frame.
-    objective_history : array of shape (n_iter,)
-        The value after each iteration.
-    n_iter : int
-        Iterations done.
-    stopping_reason : str
-        "converged" or "max_iter".
-    """
+    """What the reweighted iteration found."""
 
     W: Array
     objective_history: Array
@@ -381,54 +239,17 @@ class ReweightedResult:
 
 
 def smoothed_value(gamma: float, p: float) -> Callable[[float, Array], float]:
-    """Return the objective that no iteration increases.
-
-    Parameters
-    ----------
-    gamma : float
-        Weight of the penalty.
-    p : float
-        Its exponent.
-
-    Returns
-    -------
-    callable
-        Takes tr(W'MW) and the squared row norms of W.
-    """
+    """Return the objective that no iteration increases."""
     return lambda trace, squares: trace + gamma * float(((squares + EPS) ** (p / 2)).sum())
 
 
 def plain_value(gamma: float) -> Callable[[float, Array], float]:
-    """Return the objective for p = 1 without eps, by which reference implementations stop.
-
-    Parameters
-    ----------
-    gamma : float
-        Weight of the penalty.
-
-    Returns
-    -------
-    callable
-        Takes tr(W'MW) and the squared row norms of W.
-    """
+    """Return the objective for p = 1 without eps, by which reference implementations stop."""
     return lambda trace, squares: trace + gamma * float(np.sqrt(squares).sum())
 
 
 def row_weights(squares: Array, p: float) -> Array:
-    """Return the slope of (s + eps)^(p/2), the weights that a row penalty puts on squared norms.
-
-    Parameters
-    ----------
-    squares : array of shape (d,)
-        Squared row norms.
-    p : float
-        Exponent of the penalty.
-
-    Returns
-    -------
-    array of shape (d,)
-        Positive numbers.
-    """
+    """Return the slope of (s + eps)^(p/2), the weights that a row penalty puts on squared norms."""
     weights: Array = (p / 2) * (squares + EPS) ** ((p - 2) / 2)
     return weights
 
@@ -444,7 +265,7 @@ def reweighted_eigenvectors(
     tol: float | None = 1e-6,
     value: Callable[[float, Array], float] | None = None,
 ) -> ReweightedResult:
-    r"""Minimise tr(W'MW) + gamma sum_i (||w^i||^2 + eps)^(p/2) over orthonormal W.
+    r"""Minimize tr(W'MW) + gamma sum_i (||w^i||^2 + eps)^(p/2) over orthonormal W.
 
     Parameters
     ----------

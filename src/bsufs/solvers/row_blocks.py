@@ -25,15 +25,7 @@ _PACK_SHARE = 0.2
 
 @dataclass(frozen=True)
 class Report:
-    """What some rows tell of themselves after an iteration.
-
-    Parameters
-    ----------
-    totals : array of shape (k,)
-        Numbers that are summed over all rows.
-    by_row : tuple of arrays of shape (n_rows,)
-        One number for each row.
-    """
+    """What some rows tell of themselves after an iteration."""
 
     totals: Array
     by_row: tuple[Array, ...]
@@ -112,17 +104,7 @@ class _Arrays:
 
 
 class OneBlock:
-    """All rows in one block, with the arrays at hand.
-
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S.
-    W : array of shape (d, m)
-        Orthonormal start.
-    w_step : WStep
-        How W is updated.
-    """
+    """All rows in one block, with the arrays at hand."""
 
     def __init__(self, scatter: Scatter, W: Array, w_step: WStep) -> None:
         self.scatter = scatter
@@ -142,40 +124,12 @@ class OneBlock:
     def start(
         self, rules: Rules, frames: tuple[Any, ...] = (), by_row: tuple[Any, ...] = ()
     ) -> Report:
-        """Set the copies up from W, further frames, and vectors with one entry per row.
-
-        Parameters
-        ----------
-        rules : Rules
-            What the algorithm does.
-        frames : tuple of arrays of shape (d, m)
-            Handed on to the rules.
-        by_row : tuple of arrays of shape (d,)
-            Handed on to the rules.
-
-        Returns
-        -------
-        Report
-            What the rows tell at the start.
-        """
+        """Set the copies up from W, further frames, and vectors with one entry per row."""
         self._copies, report = rules.begin(self.W, self.SW, frames, by_row)
         return report
 
     def advance(self, rules: Rules, alive: Mask | None = None) -> Report:
-        """Do an iteration, after which only some of the rows live.
-
-        Parameters
-        ----------
-        rules : Rules
-            What the algorithm does.
-        alive : array of bool of shape (n_rows,), optional
-            The rows that live on; all that lived so far by default.
-
-        Returns
-        -------
-        Report
-            What the rows tell afterwards, those taken out excepted.
-        """
+        """Do an iteration, after which only some of the rows live."""
         if alive is not None:
             self._bury(alive)
         self._copies, L = rules.before(self.W, self._copies, self.alive)
@@ -202,52 +156,18 @@ class OneBlock:
             self.SW = self @ self.W
 
     def snapshot(self) -> Snapshot:
-        """Return the iterates as they are now.
-
-        Returns
-        -------
-        Snapshot
-            Of the rows that have not been taken out.
-        """
+        """Return the iterates as they are now."""
         return _Arrays(self.rows, self.W, self._copies.U, self._copies.V)
 
 
 def worth_packing(alive: Mask, scatter: Scatter) -> bool:
-    """Return whether so many rows are dead that taking them out is worth the copy.
-
-    Parameters
-    ----------
-    alive : array of bool of shape (n_rows,)
-        The living rows.
-    scatter : Scatter
-        The operator, which knows what a restriction costs.
-
-    Returns
-    -------
-    bool
-        True when it is.
-    """
+    """Return whether so many rows are dead that taking them out is worth the copy."""
     dead_share = 1.0 - np.count_nonzero(alive) / alive.size
     return bool(dead_share > max(_PACK_SHARE, scatter.costly_to_restrict))
 
 
 def row_blocks(scatter: Scatter, W: Any, w_step: WStep) -> RowBlocks:
-    """Return the rows of a frame, ready to iterate.
-
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S.
-    W : array of shape (d, m), or a frame in blocks
-        Orthonormal start. A frame that is no array brings its own way to iterate.
-    w_step : WStep
-        How W is updated.
-
-    Returns
-    -------
-    RowBlocks
-        One block for an array.
-    """
+    """Return the rows of a frame, ready to iterate."""
     if isinstance(W, np.ndarray):
         return OneBlock(scatter, W, w_step)
     blocks: RowBlocks = W.row_blocks(scatter, w_step)

@@ -1,6 +1,6 @@
 """Quadratic forms restricted to the row space of the data.
 
-With more features than samples most directions are invisible: every centred sample is orthogonal to
+With more features than samples most directions are invisible: every centered sample is orthogonal to
 them, any quadratic form of the data vanishes there, and a method that looks for its lowest
 eigenvectors would find nothing else. In the row space the problem is as well posed as for
 many samples.
@@ -16,7 +16,7 @@ from scipy import linalg
 from bsufs._typing import Array
 from bsufs.solvers.reweighted import DenseForm, QuadraticForm, Solve
 
-# Singular values of the standardised data below this share of the largest are rounding.
+# Singular values of the standardized data below this share of the largest are rounding.
 _RANK_TOLERANCE = 1e-9
 
 
@@ -24,13 +24,6 @@ class RowSpaceForm(QuadraticForm):
     """A form that lives in a subspace: M = V K V', and infinite outside the span of V.
 
     Its lowest eigenvectors are thus the lowest ones within the span.
-
-    Parameters
-    ----------
-    K : array of shape (r, r)
-        The form in the coordinates of the subspace, positive semidefinite.
-    basis : array of shape (d, r)
-        Orthonormal basis V of the subspace.
     """
 
     def __init__(self, K: Array, basis: Array) -> None:
@@ -40,33 +33,11 @@ class RowSpaceForm(QuadraticForm):
         self.lower_bound = 0.0
 
     def product(self, W: Array) -> Array:
-        """Return M W.
-
-        Parameters
-        ----------
-        W : array of shape (d, m)
-            A matrix with its columns in the subspace.
-
-        Returns
-        -------
-        array of shape (d, m)
-            The product.
-        """
+        """Return M W."""
         return self.basis @ (self.K @ (self.basis.T @ W))
 
     def inverse(self, diagonal: Array) -> Solve:
-        """Return the map b -> V (V'(M + diag(diagonal))V)^(-1) V'b.
-
-        Parameters
-        ----------
-        diagonal : array of shape (d,)
-            What to add to the diagonal of M.
-
-        Returns
-        -------
-        callable
-            Takes vectors and matrices.
-        """
+        """Return the map b -> V (V'(M + diag(diagonal))V)^(-1) V'b."""
         inner = self.K + (self.basis.T * diagonal) @ self.basis
         factor = linalg.cholesky(inner, lower=True, check_finite=False)
 
@@ -79,35 +50,25 @@ class RowSpaceForm(QuadraticForm):
 
 
 def row_space(X: Array) -> Array | None:
-    """Return an orthonormal basis of the span of the centred samples.
+    """Return an orthonormal basis of the span of the centered samples.
 
-    Whether a direction belongs to it is decided on standardised columns, so that the unit of a
+    Whether a direction belongs to it is decided on standardized columns, so that the unit of a
     column does not matter.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        The data.
-
-    Returns
-    -------
-    array of shape (d, r), or None
-        None if the samples span all d dimensions.
     """
     n, d = X.shape
-    centred = X - X.mean(axis=0)
-    lengths = np.linalg.norm(centred, axis=0)
+    centered = X - X.mean(axis=0)
+    lengths = np.linalg.norm(centered, axis=0)
     constant = (X[0] == X).all(axis=0)
-    centred[:, constant] = 0.0
+    centered[:, constant] = 0.0
     lengths[constant] = 0.0
-    centred /= np.where(constant, 1.0, lengths)
+    centered /= np.where(constant, 1.0, lengths)
     if d <= n:
-        values, vectors = linalg.eigh(centred.T @ centred, check_finite=False)
+        values, vectors = linalg.eigh(centered.T @ centered, check_finite=False)
         # Eigenvalues are squares, and their rounding hides smaller singular values.
         inside = values > max(_RANK_TOLERANCE**2, d * np.finfo(np.float64).eps) * values[-1]
         vectors = vectors[:, inside]
     else:
-        _, values, right = linalg.svd(centred, full_matrices=False, check_finite=False)
+        _, values, right = linalg.svd(centered, full_matrices=False, check_finite=False)
         vectors = right[values > _RANK_TOLERANCE * values[0]].T
     if vectors.shape[1] == d:
         return None
@@ -117,13 +78,7 @@ def row_space(X: Array) -> Array | None:
 
 
 class SampleForm(DenseForm):
-    """A dense form under the name that `RowSpaceForm` has for it.
-
-    Parameters
-    ----------
-    K : array of shape (d, d)
-        The form, positive semidefinite.
-    """
+    """A dense form under the name that `RowSpaceForm` has for it."""
 
     def __init__(self, K: Array) -> None:
         super().__init__(K)
@@ -131,42 +86,14 @@ class SampleForm(DenseForm):
 
 
 def factor_of_samples(X: Array, L: Any) -> Array:
-    """Return A with A'A = X'LX and no more rows than there are samples.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        The data.
-    L : sparse array of shape (n, n)
-        Positive semidefinite.
-
-    Returns
-    -------
-    array of shape (n, d)
-        A square root of L times X.
-    """
+    """Return A with A'A = X'LX and no more rows than there are samples."""
     values, vectors = linalg.eigh(L.toarray(), check_finite=False)
     factor: Array = (np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T) @ X
     return factor
 
 
 def form_of_samples(X: Array, L: Any, basis: Array | None) -> RowSpaceForm | SampleForm:
-    """Return the form X'LX, restricted to a subspace if one is given.
-
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        The data.
-    L : matrix of shape (n, n)
-        Positive semidefinite; sparse or dense.
-    basis : array of shape (d, r), optional
-        Orthonormal basis of the subspace.
-
-    Returns
-    -------
-    RowSpaceForm or SampleForm
-        The form; its matrix in the coordinates of the subspace is `K`.
-    """
+    """Return the form X'LX, restricted to a subspace if one is given."""
     coordinates = X if basis is None else X @ basis
     K = coordinates.T @ (L @ coordinates)
     K = 0.5 * (K + K.T)

@@ -1,6 +1,6 @@
 """Graph embedding with self-representation, by an augmented Lagrangian.
 
-With the features in the rows of X (d x n), as in the publication: minimises over a graph S with
+With the features in the rows of X (d x n), as in the publication: minimizes over a graph S with
 rows on the simplex and Laplacian L, a frame W with k non-zero rows, Z and E
 
     2 tr(W'(X - E) L (X - E)'W) + alpha ||S||^2 + lambda_nuclear ||Z||_* + lambda_error ||E||^2
@@ -20,9 +20,9 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from bsufs._linalg import some_eigenpairs
 from bsufs._typing import Array, Indices
-from bsufs.graphs import adaptive_neighbours, directed_affinity, laplacian, symmetric
+from bsufs.graphs import adaptive_neighbors, directed_affinity, laplacian, symmetric
 from bsufs.solvers.row_space import form_of_samples, row_space
-from bsufs.stiefel import with_positive_peaks
+from bsufs.stiefel import flip_signs
 
 _MOST_PENALTY = 1e10
 _MOST_ROUNDS = 10
@@ -36,40 +36,13 @@ _WIDE_ARRAYS = 6
 
 
 def bytes_needed(n: int, d: int) -> int:
-    """Return about how much memory the solver takes.
-
-    Parameters
-    ----------
-    n, d : int
-        Number of samples and of features.
-
-    Returns
-    -------
-    int
-        Bytes.
-    """
+    """Return about how much memory the solver takes."""
     return 8 * (_SQUARE_ARRAYS * n**2 + _WIDE_ARRAYS * n * d)
 
 
 @dataclass(frozen=True)
 class SelfRepresentationResult:
-    """What the iteration came to.
-
-    Parameters
-    ----------
-    W : array of shape (d, m)
-        The frame; k rows are not zero.
-    scores : array of shape (d,)
-        Diagonal of A W (W'AW)^+ W'A for A = rho I - (X - E) L (X - E)'.
-    affinity : sparse array of shape (n, n)
-        The graph.
-    objective_history : array
-        The objective after each iteration, with the nuclear norm of J.
-    n_iter : int
-        Iterations done.
-    stopping_reason : str
-        "converged" or "max_iter".
-    """
+    """What the iteration came to."""
 
     W: Array
     scores: Array
@@ -80,17 +53,7 @@ class SelfRepresentationResult:
 
 
 class SmoothnessOperator:
-    """A = rho I - G'LG with rho the largest eigenvalue of G'LG: large where the graph is smooth.
-
-    Parameters
-    ----------
-    G : array of shape (n, d)
-        The data without their errors, one sample a row.
-    L : sparse array of shape (n, n)
-        Laplacian of the graph.
-    rho : float, optional
-        Another number in place of the largest eigenvalue.
-    """
+    """A = rho I - G'LG with rho the largest eigenvalue of G'LG: large where the graph is smooth."""
 
     def __init__(self, G: Array, L: Any, rho: float | None = None) -> None:
         self.G = G
@@ -102,18 +65,7 @@ class SmoothnessOperator:
         return product
 
     def scores(self, W: Array) -> Array:
-        """Return the diagonal of A W (W'AW)^+ W'A.
-
-        Parameters
-        ----------
-        W : array of shape (d, m)
-            A frame.
-
-        Returns
-        -------
-        array of shape (d,)
-            Not negative.
-        """
+        """Return the diagonal of A W (W'AW)^+ W'A."""
         AW = self @ W
         middle = W.T @ AW
         inverse = linalg.pinvh(0.5 * (middle + middle.T))
@@ -121,22 +73,7 @@ class SmoothnessOperator:
         return np.maximum(diagonal, 0.0)
 
     def frame(self, features: Indices, m: int, restricted: bool) -> Array:
-        """Return the leading eigenvectors of the submatrix of some features.
-
-        Parameters
-        ----------
-        features : array of int
-            Rows that may be non-zero.
-        m : int
-            How many eigenvectors.
-        restricted : bool
-            Whether they stay in the span of the samples.
-
-        Returns
-        -------
-        array of shape (d, m)
-            An orthonormal frame; with columns of zeros if the samples span less than m dimensions.
-        """
+        """Return the leading eigenvectors of the submatrix of some features."""
         part = self.G[:, features]
         basis = row_space(part) if restricted else None
         K = form_of_samples(part, self.L, basis).K
@@ -145,25 +82,12 @@ class SmoothnessOperator:
         if size:
             vectors = some_eigenpairs(K, 0, size - 1)[1]
             local = vectors if basis is None else basis @ vectors
-            W[features, :size] = with_positive_peaks(local)
+            W[features, :size] = flip_signs(local)
         return W
 
 
 def largest_eigenvalue(G: Array, L: Any) -> float:
-    """Return the largest eigenvalue of G'LG.
-
-    Parameters
-    ----------
-    G : array of shape (n, d)
-        The data.
-    L : sparse array of shape (n, n)
-        Positive semidefinite.
-
-    Returns
-    -------
-    float
-        Not negative.
-    """
+    """Return the largest eigenvalue of G'LG."""
     d = G.shape[1]
     if d <= _SMALL:
         return max(float(linalg.eigvalsh(G.T @ (L @ G))[-1]), 0.0)
@@ -177,26 +101,7 @@ def largest_eigenvalue(G: Array, L: Any) -> float:
 def sparse_frame(
     A: SmoothnessOperator, W: Array, n_features: int, restricted: bool
 ) -> tuple[Array, Array]:
-    """Improve tr(W'AW) over frames with few non-zero rows.
-
-    Parameters
-    ----------
-    A : SmoothnessOperator
-        The operator.
-    W : array of shape (d, m)
-        Where to start.
-    n_features : int
-        Rows that may be non-zero.
-    restricted : bool
-        Whether the frame stays in the span of the samples.
-
-    Returns
-    -------
-    W : array of shape (d, m)
-        The frame.
-    scores : array of shape (d,)
-        The scores by which its rows were picked.
-    """
+    """Improve tr(W'AW) over frames with few non-zero rows."""
     scores = A.scores(W)
     for _ in range(_MOST_ROUNDS):
         features = np.sort(np.argsort(-scores, kind="stable")[:n_features])
@@ -209,22 +114,7 @@ def sparse_frame(
 
 
 def shrink_singular_values(B: Array, level: float) -> tuple[Array, float]:
-    """Return the minimiser of level ||J||_* + ||J - B||^2 / 2, and its nuclear norm.
-
-    Parameters
-    ----------
-    B : array of shape (n, n)
-        Any matrix.
-    level : float
-        What its singular values lose.
-
-    Returns
-    -------
-    J : array of shape (n, n)
-        The minimiser.
-    norm : float
-        Sum of its singular values.
-    """
+    """Return the minimizer of level ||J||_* + ||J - B||^2 / 2, and its nuclear norm."""
     # No singular value exceeds the Frobenius norm: below the level there is nothing to decompose.
     if np.linalg.norm(B) <= level:
         return np.zeros_like(B), 0.0
@@ -259,7 +149,7 @@ def self_representation(
     n_features : int
         Rows of W that may be non-zero.
     n_neighbors : int
-        Neighbours of each sample.
+        Neighbors of each sample.
     lambda_nuclear, lambda_error : float
         Weights of the nuclear norm and of the error.
     mu, mu_growth : float
@@ -325,5 +215,5 @@ def _solve_with_ridge(L: Any, ridge: float, right: Array) -> Array:
 
 
 def _graph(P: Array, n_neighbors: int) -> tuple[Any, float]:
-    indices, weights, alpha = adaptive_neighbours(P, n_neighbors)
+    indices, weights, alpha = adaptive_neighbors(P, n_neighbors)
     return directed_affinity(indices, weights), alpha

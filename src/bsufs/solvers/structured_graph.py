@@ -1,6 +1,6 @@
 """A projection and a graph with a given number of pieces, learned together.
 
-Minimises over affinities A with rows on the simplex, frames W (d x m) and F (n x c)
+Minimizes over affinities A with rows on the simplex, frames W (d x m) and F (n x c)
 
     sum_ij (||W'z_i - W'z_j||^2 a_ij + r a_ij^2) + gamma sum_i ||w^i|| + 2 weight tr(F' L_A F)
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from bsufs._typing import Array, Indices
 from bsufs.graphs import (
-    adaptive_neighbours,
+    adaptive_neighbors,
     directed_affinity,
     laplacian,
     lowest_laplacian_eigenvectors,
@@ -34,9 +34,9 @@ from bsufs.solvers.reweighted import (
     reweighted_eigenvectors,
 )
 
-# The neighbours are those of the data at first, and those of the projected data from this
+# The neighbors are those of the data at first, and those of the projected data from this
 # iteration on.
-_FIRST_NEW_NEIGHBOURS = 6
+_FIRST_NEW_NEIGHBORS = 6
 # A sum of eigenvalues of a Laplacian above the first number is not zero; below the second it is.
 _NOT_ZERO = 1e-9
 _ZERO = 1e-11
@@ -44,28 +44,7 @@ _ZERO = 1e-11
 
 @dataclass(frozen=True)
 class GraphSettings:
-    """What is asked of the projection and of the graph.
-
-    Parameters
-    ----------
-    n_components : int
-        Columns m of W.
-    n_clusters : int
-        Number c of pieces the graph is to have.
-    n_neighbors : int
-        Neighbours of each sample.
-    gamma : float
-        Weight of the row penalty.
-    max_iter : int
-        Iterations at most.
-    max_reweightings : int
-        Reweightings at most in each step of W.
-    tol : float
-        A step of W ends when its value changes by less.
-    literal : bool
-        Whether to take the first of the nearest samples for the sample itself even if it is a copy,
-        and to watch the value without smoothing.
-    """
+    """What is asked of the projection and of the graph."""
 
     n_components: int
     n_clusters: int
@@ -79,23 +58,7 @@ class GraphSettings:
 
 @dataclass(frozen=True)
 class StructuredGraphResult:
-    """What the alternation came to.
-
-    Parameters
-    ----------
-    W : array of shape (d, m)
-        The frame.
-    affinity : sparse array of shape (n, n)
-        The graph.
-    rank_weight : float
-        Last weight of the term that asks for pieces.
-    objective_history : array
-        Value of the W-step, first term and row penalty, at the start and after each iteration.
-    n_iter : int
-        Iterations done.
-    stopping_reason : str
-        "converged" if the graph has the pieces asked for, or "max_iter".
-    """
+    """What the alternation came to."""
 
     W: Array
     affinity: Any
@@ -113,7 +76,7 @@ def structured_graph(
     Parameters
     ----------
     Z : array of shape (n, d)
-        Standardised data.
+        Standardized data.
     make_form : callable
         Takes the Laplacian of a graph and returns the form Z'LZ.
     settings : GraphSettings
@@ -125,7 +88,7 @@ def structured_graph(
         The projection and the graph.
     """
     c = settings.n_clusters
-    indices, weights, r = adaptive_neighbours(Z, settings.n_neighbors, literal=settings.literal)
+    indices, weights, r = adaptive_neighbors(Z, settings.n_neighbors, literal=settings.literal)
     rank_weight = r
     A = symmetric(directed_affinity(indices, weights))
     F = lowest_laplacian_eigenvectors(A, c)[1]
@@ -136,7 +99,7 @@ def structured_graph(
     while n_iter < settings.max_iter:
         n_iter += 1
         P = Z @ step.W
-        if n_iter >= _FIRST_NEW_NEIGHBOURS:
+        if n_iter >= _FIRST_NEW_NEIGHBORS:
             found = nearest_samples(P, indices.shape[1] + 1)
             indices = (found.after_first() if settings.literal else found.others()).indices
         costs = pair_distances(P, indices) + rank_weight * pair_distances(F, indices)
@@ -176,20 +139,7 @@ def _w_step(form: QuadraticForm, settings: GraphSettings) -> ReweightedResult:
 
 
 def pair_distances(P: Array, indices: Indices) -> Array:
-    """Return the squared distances of samples to their neighbours.
-
-    Parameters
-    ----------
-    P : array of shape (n, m)
-        The samples.
-    indices : array of int of shape (n, k)
-        Neighbours of each.
-
-    Returns
-    -------
-    array of shape (n, k)
-        Squared distances.
-    """
+    """Return the squared distances of samples to their neighbors."""
     n, k = indices.shape
     distances = np.empty((n, k))
     for rows in row_batches(n, 8 * k * P.shape[1]):

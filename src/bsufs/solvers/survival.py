@@ -13,11 +13,6 @@ class Survival:
     A sparse solution says nothing about the rows it has dropped; the order in which it dropped
     them does. Rows of an orthonormal frame have norm at most one, so iteration plus norm orders
     rows first by survival and then by norm.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of rows.
     """
 
     def __init__(self, n_rows: int) -> None:
@@ -26,17 +21,7 @@ class Survival:
         self.last_norm = np.zeros(n_rows)
 
     def record(self, norms: Array, alive: Mask, rows: Indices | None = None) -> None:
-        """Note which rows are alive after one more iteration.
-
-        Parameters
-        ----------
-        norms : array of shape (k,)
-            Row norms before the threshold was applied.
-        alive : array of bool of shape (k,)
-            Which rows passed it.
-        rows : array of int of shape (k,), optional
-            Which rows these are; all of them by default.
-        """
+        """Note which rows are alive after one more iteration."""
         rows = np.arange(self.last_step.size) if rows is None else rows
         watched = alive | (self.last_step[rows] == self.n_steps)
         self.last_norm[rows[watched]] = norms[watched]
@@ -44,23 +29,11 @@ class Survival:
         self.last_step[rows[alive]] = self.n_steps
 
     def settle(self, rows: Indices) -> None:
-        """Put the rows that lived to the end in a given order instead of that of their norms.
-
-        Parameters
-        ----------
-        rows : array of int
-            The rows, best first.
-        """
+        """Put the rows that lived to the end in a given order instead of that of their norms."""
         self.last_norm[rows] = np.linspace(1.0, 0.0, rows.size + 2)[1:-1]
 
     def scores(self) -> Array:
-        """Return the share of the run each row survived, with its norm as the decimals.
-
-        Returns
-        -------
-        array of shape (n_rows,)
-            Numbers in [0, 1], larger for rows that lived longer.
-        """
+        """Return the share of the run each row survived, with its norm as the decimals."""
         below_one = np.minimum(self.last_norm, 1.0 - 1e-9)
         scores: Array = (self.last_step + below_one) / (self.n_steps + 1.0)
         return scores

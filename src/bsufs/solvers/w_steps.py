@@ -39,54 +39,22 @@ class WStep(Protocol):
 
 
 def w_objective(W: Array, SW: Array, L: Array) -> float:
-    """Return g(W) = -tr(W'SW) - <L, W>.
-
-    Parameters
-    ----------
-    W, SW, L : arrays of shape (d, m)
-        The frame, its product with S, and the linear term.
-
-    Returns
-    -------
-    float
-        The value.
-    """
+    """Return g(W) = -tr(W'SW) - <L, W>."""
     return -float(np.vdot(W, SW) + np.vdot(W, L))
 
 
 def w_gradient(W: Array, SW: Array, L: Array) -> Array:
-    """Return the Riemannian gradient of g: the projection of -2SW - L onto the tangent space.
-
-    Parameters
-    ----------
-    W, SW, L : arrays of shape (d, m)
-        The frame, its product with S, and the linear term.
-
-    Returns
-    -------
-    array of shape (d, m)
-        A tangent matrix.
-    """
+    """Return the Riemannian gradient of g: the projection of -2SW - L onto the tangent space."""
     return tangent_projection(W, -2.0 * SW - L)
 
 
 @dataclass(frozen=True)
 class PolarStep:
-    """W <- polar(2SW + L): the exact minimiser of a linear upper bound of g.
+    """W <- polar(2SW + L): the exact minimizer of a linear upper bound of g.
 
-    S is positive semidefinite, so -tr(W'SW) is concave and lies below its linearisation; its
-    minimiser over frames is a polar factor. Every step lowers g, and one product with S pays for
+    S is positive semidefinite, so -tr(W'SW) is concave and lies below its linearization; its
+    minimizer over frames is a polar factor. Every step lowers g, and one product with S pays for
     the step and for the objective after it.
-
-    Parameters
-    ----------
-    n_steps : int or None, default=1
-        Steps per W-step; None repeats them until the Riemannian gradient is below `tol` or W
-        stops moving.
-    tol : float, default=1e-6
-        Gradient norm at which repeated steps end.
-    max_steps : int, default=20000
-        Bound on repeated steps.
     """
 
     n_steps: int | None = 1
@@ -95,30 +63,11 @@ class PolarStep:
 
     @property
     def starts_on_manifold(self) -> bool:
-        """Whether the step needs an orthonormal W; a given number of steps needs S W only.
-
-        Returns
-        -------
-        bool
-            True for steps repeated until W is stationary.
-        """
+        """Whether the step needs an orthonormal W; a given number of steps needs S W only."""
         return self.n_steps is None
 
     def __call__(self, scatter: Operator, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
-        """Return the frame after the steps, and its product with S.
-
-        Parameters
-        ----------
-        scatter : Operator
-            The operator S.
-        W, SW, L : arrays of shape (d, m)
-            The frame, its product with S, and the linear term.
-
-        Returns
-        -------
-        W, SW : arrays of shape (d, m)
-            The new frame and its product with S.
-        """
+        """Return the frame after the steps, and its product with S."""
         if self.n_steps is not None:
             for _ in range(self.n_steps):
                 W, SW = _polar_step(scatter, SW, L)
@@ -146,15 +95,6 @@ class TrustRegionStep:
     The Hessian is exact, Hess g(W)[M] = P_W(-2SM - M sym(W'(-2SW - L))), at one product with S per
     inner step. The products are linear in their argument, so the retracted frame's product follows
     from those already there; one product at the end takes off the rounding they gathered.
-
-    Parameters
-    ----------
-    tol : float, default=1e-6
-        Gradient norm at which to stop.
-    max_steps : int, default=100
-        Outer steps at most.
-    acceptance : float, default=0.1
-        A step is taken if the objective falls by more than this share of what the model promised.
     """
 
     tol: float = 1e-6
@@ -163,20 +103,7 @@ class TrustRegionStep:
     starts_on_manifold = True
 
     def __call__(self, scatter: Operator, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
-        """Return a stationary frame of g no higher than W, and its product with S.
-
-        Parameters
-        ----------
-        scatter : Operator
-            The operator S.
-        W, SW, L : arrays of shape (d, m)
-            The frame, its product with S, and the linear term.
-
-        Returns
-        -------
-        W, SW : arrays of shape (d, m)
-            The new frame and its product with S.
-        """
+        """Return a stationary frame of g no higher than W, and its product with S."""
         start, start_product = W, SW
         largest_radius = np.sqrt(W.shape[1])
         radius = largest_radius / 8.0

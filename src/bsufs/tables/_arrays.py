@@ -23,19 +23,7 @@ SPARSE_PARTS = ("indices", "indptr", "format", "shape", "data")
 
 @dataclass(frozen=True)
 class Arrays:
-    """A matrix of features, and vectors with one entry per row that may go along.
-
-    Parameters
-    ----------
-    matrix : array or sparse array of shape (n_rows, n_features)
-        The features.
-    names : tuple of str
-        Their names.
-    vectors : mapping of str to array
-        Columns that can be named as identifiers or labels.
-    always_carried : tuple of str
-        Those of them that go along without being named.
-    """
+    """A matrix of features, and vectors with one entry per row that may go along."""
 
     matrix: Any
     names: tuple[str, ...]
@@ -44,20 +32,7 @@ class Arrays:
 
 
 def read_npy(stream: BinaryIO, source: str) -> Arrays:
-    """Read a matrix from a .npy file.
-
-    Parameters
-    ----------
-    stream : binary file
-        The file.
-    source : str
-        Its name, for messages.
-
-    Returns
-    -------
-    Arrays
-        The matrix, its columns named x0, x1, and so on.
-    """
+    """Read a matrix from a .npy file."""
     matrix = _loaded(stream, source, "NumPy")
     if not isinstance(matrix, np.ndarray):
         raise TableError(f"{source}: this is an archive of arrays: name it .npz.")
@@ -70,22 +45,7 @@ def read_npy(stream: BinaryIO, source: str) -> Arrays:
 
 
 def read_npz(stream: BinaryIO, source: str, array: str | None) -> Arrays:
-    """Read a matrix and the vectors beside it from a .npz file, dense or as SciPy saves it.
-
-    Parameters
-    ----------
-    stream : binary file
-        The file.
-    source : str
-        Its name, for messages.
-    array : str or None
-        Which array to take; None where there is no doubt.
-
-    Returns
-    -------
-    Arrays
-        The matrix and the vectors.
-    """
+    """Read a matrix and the vectors beside it from a .npz file, dense or as SciPy saves it."""
     archive = _loaded(stream, source, "NumPy")
     if isinstance(archive, np.ndarray):
         raise TableError(f"{source}: this is a single array: name it .npy.")
@@ -113,22 +73,7 @@ def read_npz(stream: BinaryIO, source: str, array: str | None) -> Arrays:
 
 
 def read_mat(stream: BinaryIO, source: str, array: str | None) -> Arrays:
-    """Read a matrix and the vectors beside it from a MATLAB file (up to version 7).
-
-    Parameters
-    ----------
-    stream : binary file
-        The file.
-    source : str
-        Its name, for messages.
-    array : str or None
-        Which array to take; None where there is no doubt.
-
-    Returns
-    -------
-    Arrays
-        The matrix and the vectors.
-    """
+    """Read a matrix and the vectors beside it from a MATLAB file (up to version 7)."""
     # SciPy's readers take a while to import.
     from bsufs._matlab import matlab_arrays
 
@@ -145,20 +90,7 @@ def read_mat(stream: BinaryIO, source: str, array: str | None) -> Arrays:
 
 
 def read_h5ad(path: str | os.PathLike[str], source: str) -> Arrays:
-    """Read counts and the columns of `obs` from an AnnData file.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    source : str
-        Its name, for messages.
-
-    Returns
-    -------
-    Arrays
-        X under `var_names`; the columns of `obs` as vectors, and `obs_names` always carried.
-    """
+    """Read counts and the columns of `obs` from an AnnData file."""
     try:
         anndata = import_module("anndata")
     except ImportError as error:

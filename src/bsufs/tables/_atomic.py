@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from bsufs._atomic import whole_file
+from bsufs._atomic import atomic_write
 from bsufs.tables._errors import TableError
 
 
@@ -19,40 +19,20 @@ def write_atomically(path: str | os.PathLike[str], *, force: bool = False) -> It
     What is written goes to a temporary file in the same folder. Where anything fails, also by
     Ctrl-C, that one is removed and an old file stays as it was. Pipes and devices are written to
     directly.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    force : bool, default=False
-        Whether an old file may be replaced.
-
-    Yields
-    ------
-    binary file
-        To write to.
     """
     check_target(path, force=force)
     if _is_pipe_or_device(path):
         with Path(path).open("wb") as stream:
             yield stream
         return
-    with whole_file(path) as stream:
+    with atomic_write(path) as stream:
         yield stream
         # Another process may have made it in the meantime.
         check_target(path, force=force)
 
 
 def check_target(path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raise an error where a file could not be written, before work is done for it.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    force : bool, default=False
-        Whether an old file may be replaced.
-    """
+    """Raise an error where a file could not be written, before work is done for it."""
     if _is_pipe_or_device(path):
         return
     target = Path(os.path.realpath(path))

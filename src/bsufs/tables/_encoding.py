@@ -29,20 +29,7 @@ _CHUNK_BYTES = 2**20
 
 
 class Look:
-    """What the bytes of a text file say about its encoding, and whether they are text at all.
-
-    Parameters
-    ----------
-    source : str
-        The file, for messages.
-
-    Attributes
-    ----------
-    n_lines : int
-        Number of lines.
-    has_carriage_returns : bool
-        Whether one occurs anywhere, be it at the ends of the lines.
-    """
+    """What the bytes of a text file say about its encoding, and whether they are text at all."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -56,20 +43,7 @@ class Look:
 
     @classmethod
     def at(cls, chunks: Iterable[bytes], source: str) -> Look:
-        """Look at a whole file.
-
-        Parameters
-        ----------
-        chunks : iterable of bytes
-            Its bytes, without the byte order mark of UTF-8.
-        source : str
-            The file, for messages.
-
-        Returns
-        -------
-        Look
-            To be asked for its conclusion.
-        """
+        """Look at a whole file."""
         look = cls(source)
         for chunk in chunks:
             look._add(chunk)
@@ -103,15 +77,7 @@ class Look:
             return ""
 
     def conclusion(self) -> tuple[str, tuple[str, ...]]:
-        """Return the encoding.
-
-        Returns
-        -------
-        encoding : {"utf-8", "utf-16", "latin-1"}
-            What the file is written in.
-        notices : tuple of str
-            What the user should know about that.
-        """
+        """Return the encoding."""
         self._decoded(b"", final=True)
         if not self._has_ink:
             raise TableError(f"{self.source}: the file is empty.")
@@ -141,37 +107,13 @@ def _has_ink(data: bytes) -> bool:
 
 
 def is_zipped(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is zipped by gzip.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Returns
-    -------
-    bool
-        By its first bytes, whatever its name.
-    """
+    """Return whether a file is zipped by gzip."""
     with open(path, "rb") as stream:
         return stream.read(len(_GZIP)) == _GZIP
 
 
 def raw_text(data: bytes, source: str) -> bytes:
-    """Return the bytes of a text file, unzipped and without the byte order mark of UTF-8.
-
-    Parameters
-    ----------
-    data : bytes
-        The file.
-    source : str
-        Its name, for messages.
-
-    Returns
-    -------
-    bytes
-        What `raw_chunks` goes through.
-    """
+    """Return the bytes of a text file, unzipped and without the byte order mark of UTF-8."""
     if data.startswith(_GZIP):
         try:
             data = gzip.decompress(data)
@@ -181,20 +123,7 @@ def raw_text(data: bytes, source: str) -> bytes:
 
 
 def raw_chunks(path: str | os.PathLike[str], source: str) -> Iterator[bytes]:
-    """Go through the bytes of a text file, unzipped and without the byte order mark of UTF-8.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    source : str
-        Its name, for messages.
-
-    Yields
-    ------
-    bytes
-        About a megabyte at a time.
-    """
+    """Go through the bytes of a text file, unzipped and without the byte order mark of UTF-8."""
     zipped = is_zipped(path)
     with open(path, "rb") as stream:
         reader: Any = gzip.GzipFile(fileobj=stream) if zipped else stream
@@ -214,37 +143,13 @@ def _damaged(source: str, error: Exception) -> TableError:
 
 
 def pieces(data: bytes) -> Iterator[bytes]:
-    """Go through bytes as `raw_chunks` does, so that no second copy of all is made.
-
-    Parameters
-    ----------
-    data : bytes
-        All of them.
-
-    Yields
-    ------
-    bytes
-        About a megabyte at a time.
-    """
+    """Go through bytes as `raw_chunks` does, so that no second copy of all is made."""
     for start in range(0, len(data), _CHUNK_BYTES):
         yield data[start : start + _CHUNK_BYTES]
 
 
 def as_utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
-    """Go through the same text as UTF-8, from its first line with anything in it.
-
-    Parameters
-    ----------
-    chunks : iterable of bytes
-        The text, without the byte order mark of UTF-8.
-    encoding : str
-        What it is written in.
-
-    Yields
-    ------
-    bytes
-        As much at a time as comes in.
-    """
+    """Go through the same text as UTF-8, from its first line with anything in it."""
     decoder = codecs.getincrementaldecoder(encoding)()
     begun = False
     for chunk in chunks:
@@ -257,22 +162,7 @@ def as_utf8(chunks: Iterable[bytes], encoding: str) -> Iterator[bytes]:
 
 
 def open_as_utf8(path: str | os.PathLike[str], source: str, encoding: str) -> BinaryIO:
-    """Return the text of a file from its beginning, as UTF-8.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    source : str
-        Its name, for messages.
-    encoding : str
-        What it is written in.
-
-    Returns
-    -------
-    binary file
-        Without byte order mark and without empty lines in front.
-    """
+    """Return the text of a file from its beginning, as UTF-8."""
     chunks = as_utf8(raw_chunks(path, source), encoding)
     return io.BufferedReader(_Chunks(chunks), _CHUNK_BYTES)
 

@@ -12,18 +12,7 @@ class TableError(ValueError):
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return the first few names in quotes, and how many more there are.
-
-    Parameters
-    ----------
-    names : iterable of str
-        At least one.
-
-    Returns
-    -------
-    str
-        Such as ``'a', 'b' and 3 more``.
-    """
+    """Return the first few names in quotes, and how many more there are."""
     every = [repr(name) for name in names]
     more = len(every) - _SHOWN
     return ", ".join(every[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -18,19 +18,7 @@ Missing = Literal["error", "median", "drop-rows", "drop-columns"]
 
 @dataclass(frozen=True)
 class MissingValues:
-    """What was missing, and what was done about it.
-
-    Parameters
-    ----------
-    n_missing : int
-        Missing values.
-    n_infinite : int
-        Infinite values, which are treated alike.
-    n_rows_dropped : int
-        Rows left out.
-    columns_dropped : tuple of str
-        Columns left out.
-    """
+    """What was missing, and what was done about it."""
 
     n_missing: int = 0
     n_infinite: int = 0
@@ -43,21 +31,6 @@ def resolve_missing(table: Table, how: Missing) -> tuple[Table, MissingValues]:
 
     An infinite value counts as missing. "median" fills `values` alone: the cells as they were read,
     and so what is written, keep their gaps.
-
-    Parameters
-    ----------
-    table : Table
-        A table.
-    how : {"error", "median", "drop-rows", "drop-columns"}
-        Raise an error, fill with the median of the column, or leave out every row or every column
-        with a gap.
-
-    Returns
-    -------
-    table : Table
-        The same table where nothing is missing.
-    missing : MissingValues
-        What was missing.
     """
     gaps = _Gaps.of(table.values)
     if gaps.count == 0:
@@ -110,22 +83,7 @@ class _Gaps:
 
 
 def complain_of_gaps(found: MissingValues, first: tuple[int, int], names: Sequence[str]) -> str:
-    """Return the complaint about values that are missing.
-
-    Parameters
-    ----------
-    found : MissingValues
-        How many there are.
-    first : tuple of int
-        Row and column of the first, from 0.
-    names : sequence of str
-        Names of the columns.
-
-    Returns
-    -------
-    str
-        One line with the cure.
-    """
+    """Return the complaint about values that are missing."""
     return (
         f"{_counted(found)}, the first in row {first[0] + 1} of column {names[first[1]]!r}. Say "
         "what to do with --missing median, drop-rows or drop-columns."
@@ -133,18 +91,7 @@ def complain_of_gaps(found: MissingValues, first: tuple[int, int], names: Sequen
 
 
 def complain_of_rows(found: MissingValues) -> str:
-    """Return the complaint about a table of which no row is complete.
-
-    Parameters
-    ----------
-    found : MissingValues
-        What is missing.
-
-    Returns
-    -------
-    str
-        One line with the cure.
-    """
+    """Return the complaint about a table of which no row is complete."""
     return (
         f"{_counted(found)}, and every row has a gap: --missing drop-rows would leave none. Try "
         "drop-columns or median."
@@ -152,20 +99,7 @@ def complain_of_rows(found: MissingValues) -> str:
 
 
 def complain_of_columns(found: MissingValues, n_complete: int, n_columns: int) -> str:
-    """Return the complaint about a table with too few complete columns to select from.
-
-    Parameters
-    ----------
-    found : MissingValues
-        What is missing.
-    n_complete, n_columns : int
-        How many columns are complete, of how many.
-
-    Returns
-    -------
-    str
-        One line with the cure.
-    """
+    """Return the complaint about a table with too few complete columns to select from."""
     return (
         f"{_counted(found)}: --missing drop-columns would leave {n_complete} of {n_columns} "
         "columns. Try drop-rows or median."
@@ -173,18 +107,7 @@ def complain_of_columns(found: MissingValues, n_complete: int, n_columns: int) -
 
 
 def complain_of_empty(names: Sequence[str]) -> str:
-    """Return the complaint about columns that have no median.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Columns without any value.
-
-    Returns
-    -------
-    str
-        One line with the cure.
-    """
+    """Return the complaint about columns that have no median."""
     return (
         f"--missing median needs a value in every column, but {listed(names)} has none. Use "
         "--missing drop-columns, or leave it out with --ignore."

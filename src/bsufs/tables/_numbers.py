@@ -34,11 +34,6 @@ class NumericColumns:
     What a column is follows from all its rows: one that holds truth values in one batch and numbers
     in another is as little a column of numbers as if both had come at once. So `check` is to be
     called after the last batch.
-
-    Parameters
-    ----------
-    source : str
-        The file, for messages.
     """
 
     def __init__(self, source: str) -> None:
@@ -54,18 +49,7 @@ class NumericColumns:
         return not self._bad
 
     def add(self, columns: Any) -> Array:
-        """Return a batch of rows as numbers.
-
-        Parameters
-        ----------
-        columns : pyarrow.Table
-            Strings or numbers.
-
-        Returns
-        -------
-        array of float64 of shape (n_rows, n_columns)
-            NaN for missing values, and for all of a column that is found to be no numbers.
-        """
+        """Return a batch of rows as numbers."""
         values = np.full((columns.num_rows, columns.num_columns), np.nan)
         named = zip(columns.column_names, columns.columns, strict=True)
         for number, (name, column) in enumerate(named):
@@ -98,20 +82,7 @@ class NumericColumns:
 
 
 def numeric_matrix(columns: Any, source: str) -> Array:
-    """Return the columns as numbers, NaN for missing values.
-
-    Parameters
-    ----------
-    columns : pyarrow.Table
-        Strings or numbers.
-    source : str
-        The file, for messages.
-
-    Returns
-    -------
-    array of float64 of shape (n_rows, n_columns)
-        The numbers.
-    """
+    """Return the columns as numbers, NaN for missing values."""
     reader = NumericColumns(source)
     values = reader.add(columns)
     reader.check()
@@ -119,18 +90,7 @@ def numeric_matrix(columns: Any, source: str) -> Array:
 
 
 def numbers(column: Any) -> Array | None:
-    """Return a column as numbers, NaN for missing values; None where a cell is no number.
-
-    Parameters
-    ----------
-    column : pyarrow.ChunkedArray
-        Strings or numbers. "true" and "false" count as 1 and 0.
-
-    Returns
-    -------
-    array of float64 or None
-        The numbers.
-    """
+    """Return a column as numbers, NaN for missing values; None where a cell is no number."""
     return _parsed(column)[0]
 
 

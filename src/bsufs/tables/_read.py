@@ -103,20 +103,7 @@ def read_table(
 
 
 def source_and_kind(path: str | os.PathLike[str]) -> tuple[str, str]:
-    """Return how a file is called in messages, and what it is by its name.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Returns
-    -------
-    source : str
-        Its name.
-    kind : str
-        Its extension, without .gz.
-    """
+    """Return how a file is called in messages, and what it is by its name."""
     if os.fspath(path) == STDIN:
         return "standard input", ".txt"
     name = Path(path).name
@@ -169,18 +156,7 @@ def _unreadable(source: str, kind: str, error: Exception) -> str:
 
 
 def parquet_row_names(schema: Any) -> tuple[str, ...]:
-    """Return the columns of a columnar file that are row names.
-
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Its columns.
-
-    Returns
-    -------
-    tuple of str
-        A column without a name, and the index of a pandas frame.
-    """
+    """Return the columns of a columnar file that are row names."""
     metadata = schema.pandas_metadata or {}
     index = {name for name in metadata.get("index_columns", ()) if isinstance(name, str)}
     index.add(ROW_NAMES)
@@ -189,22 +165,7 @@ def parquet_row_names(schema: Any) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def opened_parquet(path: Path, source: str, **options: Any) -> Iterator[Any]:
-    """Open a Parquet file, and say in one line where it is none.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        The file.
-    source : str
-        Its name, for messages.
-    **options
-        Options of `pyarrow.parquet.ParquetFile`.
-
-    Yields
-    ------
-    pyarrow.parquet.ParquetFile
-        The file.
-    """
+    """Open a Parquet file, and say in one line where it is none."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -250,22 +211,7 @@ def _from_cells(cells: Cells, source: str, ignore: Sequence[str], label: str | N
 
 
 def notices_of(notices: tuple[str, ...], row_names: Sequence[str], source: str) -> tuple[str, ...]:
-    """Return what the reader of a result should know about how a table was read.
-
-    Parameters
-    ----------
-    notices : tuple of str
-        What is known already.
-    row_names : sequence of str
-        Columns that are row names.
-    source : str
-        The file.
-
-    Returns
-    -------
-    tuple of str
-        One line each.
-    """
+    """Return what the reader of a result should know about how a table was read."""
     if ROW_NAMES not in row_names:
         return notices
     return (*notices, f"{source}: the first column has no name and is carried as row names.")
@@ -314,24 +260,7 @@ def _as_float(matrix: Any) -> Any:
 def columns_to_carry(
     columns: Sequence[str], source: str, ignore: Sequence[str], label: str | None
 ) -> tuple[str, ...]:
-    """Return the columns to carry, in the order of the file.
-
-    Parameters
-    ----------
-    columns : sequence of str
-        All columns.
-    source : str
-        The file, for messages.
-    ignore : sequence of str
-        Columns that are no features.
-    label : str or None
-        The column of classes.
-
-    Returns
-    -------
-    tuple of str
-        Their names.
-    """
+    """Return the columns to carry, in the order of the file."""
     for option, asked in (("--ignore", ignore), ("--label", [label] if label is not None else [])):
         for name in asked:
             if name not in columns:
@@ -343,15 +272,7 @@ def columns_to_carry(
 
 
 def require_features(names: Sequence[str], source: str) -> None:
-    """Raise an error where there is nothing to choose between.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of the features.
-    source : str
-        The file, for messages.
-    """
+    """Raise an error where there is nothing to choose between."""
     if len(names) < 2:
         raise TableError(
             f"{source}: at least two columns of numbers are needed to select from, got "

@@ -30,7 +30,7 @@ from bsufs.tables._table import Table, check_names
 from bsufs.tables._text import check_delimiter
 from bsufs.tables._text_stream import TextFile, open_text
 
-# Numbers in a batch, unless the caller says how many rows: 32 MB of doubles.
+# Numbers in a batch, unless the caller says how many rows: 32 MB of duplicates.
 _BATCH_CELLS = 2**22
 # Bytes of text that are read ahead take no more than the numbers of a batch.
 _BYTES_PER_CELL = 8
@@ -130,18 +130,7 @@ def stream_table(
 
 
 def is_streamable(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is of a kind that can be read in batches, and more than once.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-
-    Returns
-    -------
-    bool
-        Also false for pipes and devices.
-    """
+    """Return whether a file is of a kind that can be read in batches, and more than once."""
     if os.fspath(path) == STDIN:
         return False
     kind = source_and_kind(path)[1]
@@ -153,18 +142,6 @@ def memory_to_hold(path: str | os.PathLike[str], enough: int) -> int | None:
 
     For text that is its characters twice (as they are in the file, and in cells) and 12 bytes for
     each cell; for Parquet 16 bytes for each cell, or more where the file says so.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    enough : int
-        A zipped file is not looked into further than to see that it takes more than this.
-
-    Returns
-    -------
-    int or None
-        Bytes; None for files that are always read at once.
     """
     if not is_streamable(path):
         return None

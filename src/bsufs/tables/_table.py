@@ -143,18 +143,7 @@ class Table:
 
 
 def joined(tables: Sequence[Table]) -> Table:
-    """Return tables with the same columns one below the other.
-
-    Parameters
-    ----------
-    tables : sequence of Table
-        At least one; where there are more, their columns are those of Arrow.
-
-    Returns
-    -------
-    Table
-        All rows.
-    """
+    """Return tables with the same columns one below the other."""
     if len(tables) == 1:
         return tables[0]
     import pyarrow as pa
@@ -168,15 +157,7 @@ def joined(tables: Sequence[Table]) -> Table:
 
 
 def check_names(names: Sequence[str], source: str) -> None:
-    """Raise an error where names are missing or occur twice.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of all columns, in the order of the file.
-    source : str
-        The file, for the message.
-    """
+    """Raise an error where names are missing or occur twice."""
     unnamed = [number for number, name in enumerate(names, start=1) if not name]
     if unnamed:
         raise TableError(

@@ -22,19 +22,7 @@ _BLOCK_BYTES = 2**26
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of a file as they were read.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The columns under their names.
-    row_names : tuple of str
-        Columns that are row names by the conventions of the format.
-    notices : tuple of str
-        What the user should know.
-    is_text : bool
-        Whether the cells are the characters of a text file.
-    """
+    """The cells of a file as they were read."""
 
     table: Any
     row_names: tuple[str, ...] = ()
@@ -43,36 +31,13 @@ class Cells:
 
 
 def check_delimiter(delimiter: str | None) -> None:
-    """Raise an error where the mark between cells is not one character.
-
-    Parameters
-    ----------
-    delimiter : str or None
-        What a user named, if anything.
-    """
+    """Raise an error where the mark between cells is not one character."""
     if delimiter is not None and len(delimiter) != 1:
         raise TableError(f"delimiter must be one character, got {delimiter!r}.")
 
 
 def read_text(data: bytes, source: str, delimiter: str | None, header: bool) -> Cells:
-    """Read delimited text; every column is a column of strings.
-
-    Parameters
-    ----------
-    data : bytes
-        The file.
-    source : str
-        Its name, for messages.
-    delimiter : str or None
-        None to take the one that is most frequent in the first line.
-    header : bool
-        Whether the first line holds the names.
-
-    Returns
-    -------
-    Cells
-        All columns.
-    """
+    """Read delimited text; every column is a column of strings."""
     data = raw_text(data, source)
     encoding, notices = Look.at(pieces(data), source).conclusion()
     encoded = b"".join(as_utf8([data], encoding))
@@ -85,17 +50,7 @@ def read_text(data: bytes, source: str, delimiter: str | None, header: bool) -> 
 
 @dataclass(frozen=True)
 class Layout:
-    """How the cells of a text file stand in its lines.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the columns.
-    delimiter : str
-        The mark between two cells.
-    header : bool
-        Whether the first line holds the names.
-    """
+    """How the cells of a text file stand in its lines."""
 
     names: tuple[str, ...]
     delimiter: str
@@ -110,24 +65,7 @@ class Layout:
 def read_layout(
     open_text: Callable[[], BinaryIO], source: str, delimiter: str | None, header: bool
 ) -> Layout:
-    """Find the names of the columns and the mark between cells.
-
-    Parameters
-    ----------
-    open_text : callable
-        Returns the text from its beginning, as UTF-8.
-    source : str
-        The file, for messages.
-    delimiter : str or None
-        None to take the one that is most frequent in the first line.
-    header : bool
-        Whether the first line holds the names.
-
-    Returns
-    -------
-    Layout
-        Names that all differ.
-    """
+    """Find the names of the columns and the mark between cells."""
     line = open_text().readline().removesuffix(b"\n").decode("utf-8")
     if delimiter is None:
         delimiter = max(_DELIMITERS, key=line.count)
@@ -140,20 +78,7 @@ def read_layout(
 
 
 def no_row_below(layout: Layout, source: str) -> str:
-    """Return the complaint about a file that holds names and nothing else.
-
-    Parameters
-    ----------
-    layout : Layout
-        Its names.
-    source : str
-        The file.
-
-    Returns
-    -------
-    str
-        One line.
-    """
+    """Return the complaint about a file that holds names and nothing else."""
     return f"{source}: there is a header of {len(layout.names)} names, but no row below it."
 
 
@@ -192,23 +117,7 @@ def _parsed(encoded: bytes, layout: Layout, source: str) -> Any:
 
 
 def arrow_options(layout: Layout, block_bytes: int, columns: Sequence[int] = ()) -> dict[str, Any]:
-    """Return the options that make Arrow hand out every cell as the characters it was.
-
-    Parameters
-    ----------
-    layout : Layout
-        How the cells stand in the lines.
-    block_bytes : int
-        Bytes to parse at a time; no row may be longer.
-    columns : sequence of int, default=()
-        Numbers of the columns to hand out; none for all.
-
-    Returns
-    -------
-    dict
-        Keyword arguments of its functions that read CSV. Columns are named by their numbers, so
-        that any name will do.
-    """
+    """Return the options that make Arrow hand out every cell as the characters it was."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -231,24 +140,7 @@ def arrow_options(layout: Layout, block_bytes: int, columns: Sequence[int] = ())
 
 
 def what_is_uneven(stream: BinaryIO, layout: Layout, source: str, error: Exception) -> str:
-    """Return the complaint about text that Arrow could not parse.
-
-    Parameters
-    ----------
-    stream : binary file
-        The text, as UTF-8.
-    layout : Layout
-        How the cells should stand in the lines.
-    source : str
-        The file.
-    error : Exception
-        What Arrow said.
-
-    Returns
-    -------
-    str
-        One line, which names the line that is wrong.
-    """
+    """Return the complaint about text that Arrow could not parse."""
     records = _records(stream, layout.delimiter)
     try:
         for record in records:

@@ -21,27 +21,7 @@ _LINES_IN_A_BLOCK = 8
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text file whose encoding and layout are known.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    source : str
-        Its name, for messages.
-    encoding : str
-        What it is written in: utf-8, utf-16 or latin-1.
-    layout : Layout
-        How the cells stand in the lines.
-    n_lines : int
-        Number of lines.
-    first_line : int
-        Bytes of the first line, with its end.
-    has_carriage_returns : bool
-        Whether one occurs anywhere, be it at the ends of the lines.
-    notices : tuple of str
-        What the user should know.
-    """
+    """A text file whose encoding and layout are known."""
 
     path: str | os.PathLike[str]
     source: str
@@ -53,30 +33,11 @@ class TextFile:
     notices: tuple[str, ...]
 
     def open(self) -> BinaryIO:
-        """Return the text from its beginning, as UTF-8.
-
-        Returns
-        -------
-        binary file
-            Without byte order mark and without empty lines in front.
-        """
+        """Return the text from its beginning, as UTF-8."""
         return open_as_utf8(self.path, self.source, self.encoding)
 
     def batches(self, memory: int, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Go through the rows.
-
-        Parameters
-        ----------
-        memory : int
-            Bytes that may be taken by text that is read ahead.
-        columns : sequence of str, optional
-            The columns wanted; all by default.
-
-        Yields
-        ------
-        pyarrow.RecordBatch
-            Strings under the names of the columns.
-        """
+        """Go through the rows."""
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -110,24 +71,7 @@ class TextFile:
 def open_text(
     path: str | os.PathLike[str], source: str, delimiter: str | None, header: bool
 ) -> TextFile:
-    """Find out by one pass over a text file how it is to be read.
-
-    Parameters
-    ----------
-    path : path-like
-        The file, which may be zipped by gzip.
-    source : str
-        Its name, for messages.
-    delimiter : str or None
-        None to take the one that is most frequent in the first line.
-    header : bool
-        Whether the first line holds the names.
-
-    Returns
-    -------
-    TextFile
-        The file.
-    """
+    """Find out by one pass over a text file how it is to be read."""
     look = Look.at(raw_chunks(path, source), source)
     encoding, notices = look.conclusion()
 

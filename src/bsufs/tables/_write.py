@@ -30,15 +30,7 @@ _BATCH = 10_000
 
 
 def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raise an error where a table could not be written, before work is done for it.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; "-" for standard output.
-    force : bool, default=False
-        Whether an old file may be replaced.
-    """
+    """Raise an error where a table could not be written, before work is done for it."""
     if os.fspath(path) == STDOUT:
         return
     _kind(path)
@@ -89,19 +81,6 @@ def write_batches(
     The file takes its place when the last batch is in it. How a column is written may depend on
     all its rows (the type that text has, whether cells are quoted); then the batches are gone
     through once more beforehand.
-
-    Parameters
-    ----------
-    batches : callable
-        Returns the batches from the first on; each a `Table` with the same columns.
-    path : path-like
-        The file: text, .parquet or .feather; "-" for CSV on standard output.
-    force : bool, default=False
-        Whether an old file may be replaced.
-    group_bytes : int, default=64 MB
-        Rows of a .parquet file are collected to groups of about this size.
-    plain : bool, default=False
-        Whether it is known that no cell holds a carriage return.
     """
     if os.fspath(path) == STDOUT:
         _write_text(batches, sys.stdout.buffer, ",", plain)
@@ -121,13 +100,7 @@ def write_batches(
 
 
 def check_batchwise(path: str | os.PathLike[str]) -> None:
-    """Raise an error where a file can only be written from a table that is in memory.
-
-    Parameters
-    ----------
-    path : path-like
-        The file; "-" for standard output.
-    """
+    """Raise an error where a file can only be written from a table that is in memory."""
     if os.fspath(path) != STDOUT and _kind(path) in _ARRAYS:
         raise TableError(
             f"{path}: a {_kind(path)} file cannot be written in batches of rows. Write .parquet, "

@@ -1,6 +1,6 @@
 """Choosing without labels: settings, numbers of features, and a consensus of many runs.
 
-Nothing in this package ever sees a label: it may import `bsufs.metrics.criteria` and
+Nothing in this package ever sees a label: it may import `bsufs.tuning.criteria` and
 `bsufs.metrics.label_free`, never `bsufs.metrics.clustering`.
 """
 

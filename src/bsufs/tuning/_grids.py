@@ -30,8 +30,8 @@ class _Extent:
         found = {min(max(1, round(factor * self.n_components)), most) for factor in factors}
         return sorted(found)
 
-    def neighbours(self) -> list[int]:
-        """Return numbers of neighbours that there are samples for."""
+    def neighbors(self) -> list[int]:
+        """Return numbers of neighbors that there are samples for."""
         return sorted({min(number, self.n_samples - 1) for number in (3, 5, 10)})
 
 
@@ -39,12 +39,12 @@ def _components(data: _Extent) -> Grid:
     return {"n_components": data.components(0.5, 1, 2)}
 
 
-def _neighbours(data: _Extent) -> Grid:
-    return {"n_neighbors": data.neighbours()}
+def _neighbors(data: _Extent) -> Grid:
+    return {"n_neighbors": data.neighbors()}
 
 
-def _components_and_neighbours(data: _Extent) -> Grid:
-    return _components(data) | _neighbours(data)
+def _components_and_neighbors(data: _Extent) -> Grid:
+    return _components(data) | _neighbors(data)
 
 
 def _bsufs(data: _Extent) -> Grid:
@@ -70,14 +70,14 @@ _GRIDS: dict[str, Callable[[_Extent], Grid]] = {
     "ColumnSubset": _column_subset,
     "FENPCAFS": _components,
     "FSPCA": _components,
-    "LaplacianScore": _neighbours,
-    "MCFS": _components_and_neighbours,
-    "NLGMS": _neighbours,
+    "LaplacianScore": _neighbors,
+    "MCFS": _components_and_neighbors,
+    "NLGMS": _neighbors,
     "PCARowNorms": _components,
-    "RNE": _neighbours,
-    "SOGFS": _neighbours,
+    "RNE": _neighbors,
+    "SOGFS": _neighbors,
     "SPCAFS": _components,
-    "UDFS": _components_and_neighbours,
+    "UDFS": _components_and_neighbors,
 }
 
 
@@ -133,18 +133,7 @@ def _first_of_all(first: Any, values: list[Any]) -> list[Any]:
 
 
 def default_paths(estimator: BaseSelector) -> Grid:
-    """Return the settings over which a consensus is formed.
-
-    Parameters
-    ----------
-    estimator : selector
-        Which method.
-
-    Returns
-    -------
-    dict of str to list
-        Exponents and ties of the row penalty for `BSUFS`; empty for other methods.
-    """
+    """Return the settings over which a consensus is formed."""
     if any(cls.__name__ == "BSUFS" for cls in type(estimator).__mro__):
         return {"p": [0.0, 0.5, 1.0], "beta_row": [3.0, 10.0, 30.0]}
     return {}

@@ -19,22 +19,7 @@ Setting = dict[str, Any]
 
 
 def selector_inside(estimator: Any, seed: int, default: type[BaseSelector] = BSUFS) -> BaseSelector:
-    """Return an unfitted copy of the selector to wrap, with a seed where it has none.
-
-    Parameters
-    ----------
-    estimator : selector or None
-        What the caller passed; None stands for the default.
-    seed : int
-        For its `random_state` where that is None, so that every run repeats.
-    default : class, default=BSUFS
-        What None stands for.
-
-    Returns
-    -------
-    selector
-        A copy.
-    """
+    """Return an unfitted copy of the selector to wrap, with a seed where it has none."""
     if estimator is None:
         estimator = default()
     if not isinstance(estimator, BaseSelector):
@@ -49,20 +34,7 @@ def selector_inside(estimator: Any, seed: int, default: type[BaseSelector] = BSU
 
 
 def checked_settings(param_grid: Any, estimator: BaseSelector) -> list[Setting]:
-    """Return every setting of a grid as parameters of a selector.
-
-    Parameters
-    ----------
-    param_grid : dict or list of dicts
-        Names of parameters with lists of values.
-    estimator : selector
-        Whose parameters they are.
-
-    Returns
-    -------
-    list of dicts
-        In the order of scikit-learn's `ParameterGrid`.
-    """
+    """Return every setting of a grid as parameters of a selector."""
     known = estimator.get_params()
     for grid in [param_grid] if isinstance(param_grid, Mapping) else param_grid:
         for name in grid:
@@ -82,18 +54,7 @@ def checked_settings(param_grid: Any, estimator: BaseSelector) -> list[Setting]:
 
 
 def as_seed(random_state: Any) -> int:
-    """Return a number that all random streams of a fit are derived from.
-
-    Parameters
-    ----------
-    random_state : int, RandomState instance or None
-        What the caller passed.
-
-    Returns
-    -------
-    int
-        The number itself, or one drawn from the generator.
-    """
+    """Return a number that all random streams of a fit are derived from."""
     if isinstance(random_state, int | np.integer):
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
@@ -102,24 +63,7 @@ def as_seed(random_state: Any) -> int:
 def with_column_numbers(
     estimator: BaseSelector, names: Sequence[str] | None, n_features: int, order: Indices
 ) -> BaseSelector:
-    """Return a copy whose `must_keep` and `never_keep` hold numbers instead of names.
-
-    Parameters
-    ----------
-    estimator : selector
-        What to copy.
-    names : sequence of str, optional
-        Names of the columns.
-    n_features : int
-        Number of columns.
-    order : array of int of shape (n_features,)
-        The column that comes first, second and so on in the data the copy will see.
-
-    Returns
-    -------
-    selector
-        A copy, not fitted.
-    """
+    """Return a copy whose `must_keep` and `never_keep` hold numbers instead of names."""
     numbered: BaseSelector = clone(estimator)
     for parameter in ("must_keep", "never_keep"):
         features = estimator.get_params().get(parameter)

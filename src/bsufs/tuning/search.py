@@ -17,15 +17,6 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from bsufs._typing import Array, Indices, Mask
-from bsufs.metrics.criteria import (
-    CRITERIA,
-    Criterion,
-    Evidence,
-    RankMean,
-    as_criterion,
-    oriented,
-    with_parts,
-)
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector
 from bsufs.selectors._columns import canonical_order
 from bsufs.selectors._validation import require_two_rows
@@ -37,6 +28,15 @@ from bsufs.tuning._wrapped import (
     checked_settings,
     selector_inside,
     with_column_numbers,
+)
+from bsufs.tuning.criteria import (
+    CRITERIA,
+    Criterion,
+    EvaluationData,
+    RankMean,
+    as_criterion,
+    oriented,
+    with_parts,
 )
 
 # What the search takes over from the selector that it has chosen.
@@ -77,7 +77,7 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     criterion : str or criterion object, default="restart_agreement"
         What decides: "reconstruction", "permutation_gap", "clustering_agreement",
         "restart_agreement", "redundancy", "stability", "rank_mean", or an object of
-        `bsufs.metrics.criteria` with settings of its own.
+        `bsufs.tuning.criteria` with settings of its own.
     report : "all", or sequence of str or criterion objects, default=()
         Criteria to compute besides, for the table only.
     tolerance : float, default=0.0
@@ -287,7 +287,7 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> dict[str, Array]:
         """Return the values of every criterion, each distinct set of features judged once."""
         order = canonical_order(data)
-        evidence = Evidence(data[:, order], seed)
+        evidence = EvaluationData(data[:, order], seed)
         of_sets = [criterion for criterion in criteria if not criterion.needs_selector]
         of_selectors = [criterion for criterion in criteria if criterion.needs_selector]
 

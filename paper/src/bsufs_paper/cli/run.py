@@ -1,0 +1,73 @@
+"""``bsufs run``: a comparison of one's own, from a YAML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from bsufs_paper.cli._shared import (
+    DataHomeOption,
+    RetryOption,
+    SchedulerOption,
+    WorkersOption,
+    execute,
+)
+
+from bsufs.cli._console import Reporter
+from bsufs.cli._options import QuietOption
+
+_EPILOG = """
+[bold]Examples[/bold]
+
+[cyan]bsufs run mine.yaml --out results[/cyan]   run it, or go on with it
+
+[cyan]bsufs run mine.yaml --quick[/cyan]   the small version that the spec describes
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("run", epilog=_EPILOG)(run)
+
+
+def run(
+    specs: Annotated[
+        list[Path],
+        typer.Argument(metavar="SPEC...", help="YAML files; one that others need comes first."),
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Where results stay.")
+    ] = Path("bsufs-results"),
+    quick: Annotated[bool, typer.Option("--quick", metavar="", help="The small version.")] = False,
+    jobs: WorkersOption = -1,
+    scheduler: SchedulerOption = None,
+    data_home: DataHomeOption = None,
+    retry: RetryOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run comparisons that YAML files describe, and write their tables as CSV.
+
+    A run that was stopped goes on where it was; nothing that was done is done again.
+    """
+    from bsufs_paper.experiments import ResultStore, collect, load_spec
+
+    from bsufs.tables import write_atomically
+
+    chosen = [load_spec(path, quick=quick) for path in specs]
+    store = ResultStore(out)
+    reporter = Reporter(quiet)
+    execute(
+        chosen,
+        store,
+        jobs=jobs,
+        scheduler=scheduler,
+        data_home=data_home,
+        retry=retry,
+        reporter=reporter,
+    )
+    for name, frame in collect(chosen, store).items():
+        text = frame.to_csv(index=False)
+        with write_atomically(out / f"{name}.csv", force=True) as stream:
+            stream.write(text.encode())
+        reporter.say(f"{len(frame)} rows in {out / f'{name}.csv'}")

@@ -1,0 +1,214 @@
+"""Scores against the number of selected features, and how they scatter over repetitions."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+from bsufs_paper.reporting.catalog import Item
+from bsufs_paper.reporting.paper import DATASETS, METHODS
+from bsufs_paper.reporting.results import KMEANS_INIT, Results, confirmed_rows, summarize
+from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame, make_cell
+from bsufs_paper.reporting.style import color, legend_below, line_style, panels
+from bsufs_paper.reporting.views._common import RANDOM, in_order, missing_note
+from bsufs_paper.reporting.views._registry import Printed, view
+
+_SHOWN = (*METHODS, "BSUFS (paper's grid)", RANDOM)
+
+
+@view("feature-count-figure")
+def feature_count_figure(item: Item, results: Results, printed: Printed) -> Section:
+    """Draw the score of every method at its winning setting against the number of features."""
+    metric = item.options["metric"]
+    curves, n_from_search = _curves(results, item.run, metric)
+    methods = in_order(_SHOWN, curves["method"].unique())
+    cells = []
+    for dataset in DATASETS:
+        for method in methods:
+            rows = curves[(curves["dataset"] == dataset) & (curves["method"] == method)]
+            cells.append(
+                make_cell(
+                    dataset,
+                    method,
+                    f"{metric.upper()}, mean over the numbers of features",
+                    here=float(rows["score"].mean()) if len(rows) else math.nan,
+                    reason=results.why_missing(item.run, dataset, method),
+                )
+            )
+    frame = cells_frame(cells)
+    if curves.empty:
+        return Section(item, frame, notes=missing_note(results, item.run))
+    notes = _highest_notes(curves, metric)
+    if n_from_search:
+        notes.append(
+            f"{n_from_search} of {curves.groupby(['dataset', 'method']).ngroups} curves are means "
+            "of the few repetitions of the search, which the choice of the setting flatters; the "
+            "others are repetitions with fresh seeds."
+        )
+    return Section(item, frame, [_draw(curves, metric)], notes)
+
+
+def _curves(results: Results, run: str, metric: str) -> tuple[pd.DataFrame, int]:
+    """Return the points of all curves: from fresh repetitions where they cover all counts."""
+    scores = results.select("scores", run=run, kmeans_init=KMEANS_INIT)
+    search = results.select("search", run=run)
+    winners = results.select("winners", run=run).set_index(["dataset", "method"])["setting"]
+    columns = ["dataset", "method", "n_features", "score"]
+    parts = [pd.DataFrame({name: [] for name in columns})]
+    n_from_search = 0
+    keys = {
+        **dict.fromkeys(zip(scores["dataset"], scores["method"], strict=True)),
+        **dict.fromkeys(zip(search["dataset"], search["method"], strict=True)),
+    }
+    for dataset, method in keys:
+        fresh = scores[(scores["dataset"] == dataset) & (scores["method"] == method)]
+        tried = search[(search["dataset"] == dataset) & (search["method"] == method)]
+        if (dataset, method) in winners.index:
+            setting = winners[dataset, method]
+            fresh, tried = fresh[fresh["setting"] == setting], tried[tried["setting"] == setting]
+        curve = fresh
+        if fresh["n_features"].nunique() < tried["n_features"].nunique():
+            curve, n_from_search = tried, n_from_search + 1
+        means = curve.groupby("n_features")[metric].mean().astype(float)
+        parts.append(
+            pd.DataFrame(
+                {
+                    "dataset": dataset,
+                    "method": method,
+                    "n_features": means.index.astype(float),
+                    "score": 100 * means.to_numpy(),
+                }
+            )
+        )
+    filled = [part for part in parts if len(part)]
+    return (pd.concat(filled, ignore_index=True) if filled else parts[0]), n_from_search
+
+
+def _draw(curves: pd.DataFrame, metric: str) -> NamedFigure:
+    datasets = [name for name in in_order(DATASETS, []) if name in set(curves["dataset"])]
+    figure, axes = panels(len(datasets), 4, width=3.2, height=2.7)
+    for ax, dataset in zip(axes, datasets, strict=True):
+        here = curves[curves["dataset"] == dataset]
+        for method in in_order(_SHOWN, curves["method"].unique()):
+            rows = here[here["method"] == method].sort_values("n_features")
+            if method == "ALLfea":
+                # All features are no point on this axis: a level to compare with.
+                level = rows["score"].iloc[0] if len(rows) else math.nan
+                ax.axhline(level, label=method, color=color(method), linestyle=":", linewidth=1.4)
+            else:
+                ax.plot(rows["n_features"], rows["score"], label=method, **line_style(method))
+        ax.set_title(dataset)
+        ax.grid(visible=True, axis="y")
+    for ax in axes:
+        ax.set_xlabel("number of features")
+        ax.set_ylabel(f"{metric.upper()} (%)")
+    legend_below(figure, axes[0])
+    alternative = f"{metric.upper()} against the number of selected features, one panel a dataset."
+    return NamedFigure("curves", figure, alternative)
+
+
+def _highest_notes(curves: pd.DataFrame, metric: str) -> list[str]:
+    """Say at how many points of each panel BSUFS is the highest, and above Random."""
+    selected = curves[curves["method"] != "ALLfea"]
+    table = selected.pivot_table(
+        index=["dataset", "n_features"], columns="method", values="score", sort=False
+    )
+    notes = []
+    for method in ("BSUFS", "BSUFS (paper's grid)"):
+        if method not in table.columns:
+            continue
+        own = table[table[method].notna()]
+        rivals = own.drop(columns=["BSUFS", "BSUFS (paper's grid)"], errors="ignore")
+        highest = int((own[method] >= rivals.max(axis=1)).sum())
+        text = (
+            f"{method} has the largest {metric.upper()} at {highest} of {len(own)} points (dataset "
+            "and number of features)"
+        )
+        if RANDOM in table.columns:
+            both = own[own[RANDOM].notna()]
+            above = int((both[method] > both[RANDOM]).sum())
+            text += f", and is above Random at {above} of {len(both)}"
+        notes.append(f"{text}.")
+    return notes
+
+
+@view("box-figure")
+def box_figure(item: Item, results: Results, printed: Printed) -> Section:
+    """Draw the repetitions of every method as boxes."""
+    datasets = list(item.options["datasets"])
+    cells, parts = [], []
+    for metric in ("acc", "nmi"):
+        rows = confirmed_rows(results, item.run, metric)
+        spread = summarize(rows, metric, ("dataset", "method"))
+        for dataset in datasets:
+            for method in in_order(_SHOWN, []):
+                there = (dataset, method) in spread.index
+                cells.append(
+                    make_cell(
+                        dataset,
+                        method,
+                        f"{metric.upper()}, spread over repetitions",
+                        here=float(spread.loc[(dataset, method), "sd"]) if there else math.nan,
+                        reason=results.why_missing(item.run, dataset, method),
+                    )
+                )
+        parts.append(rows.assign(metric=metric, score=100 * rows[metric].astype(float)))
+    repetitions = pd.concat([part for part in parts if len(part)] or parts)
+    frame = cells_frame(cells)
+    shown = [name for name in datasets if name in set(repetitions["dataset"])]
+    if not shown:
+        return Section(item, frame, notes=missing_note(results, item.run))
+    return Section(item, frame, [_draw_boxes(repetitions, shown)], _box_notes(repetitions, shown))
+
+
+def _draw_boxes(repetitions: pd.DataFrame, datasets: list[str]) -> NamedFigure:
+    methods = [name for name in _SHOWN if name in set(repetitions["method"])]
+    figure, axes = panels(2 * len(datasets), len(datasets), width=3.3, height=2.9, sharex=False)
+    for index, ax in enumerate(axes):
+        metric = ("acc", "nmi")[index // len(datasets)]
+        dataset = datasets[index % len(datasets)]
+        here = repetitions[(repetitions["metric"] == metric) & (repetitions["dataset"] == dataset)]
+        for position, method in enumerate(methods):
+            scores = here.loc[here["method"] == method, "score"].to_numpy()
+            if not len(scores):
+                continue
+            hue = color(method)
+            ax.boxplot(
+                scores,
+                positions=[position],
+                widths=0.65,
+                patch_artist=True,
+                manage_ticks=False,
+                boxprops={"facecolor": hue + "55", "edgecolor": hue},
+                medianprops={"color": "black", "linewidth": 1.4},
+                whiskerprops={"color": hue},
+                capprops={"color": hue},
+                flierprops={"marker": ".", "markersize": 3, "markeredgecolor": hue},
+            )
+        ax.set_xticks(range(len(methods)), methods, rotation=60, ha="right", rotation_mode="anchor")
+        ax.set_title(f"{dataset} ({metric.upper()})")
+        ax.set_ylabel(f"{metric.upper()} (%)")
+        ax.grid(visible=True, axis="y")
+    return NamedFigure("boxes", figure, "Box plots of the repetitions by method and dataset.")
+
+
+def _box_notes(repetitions: pd.DataFrame, datasets: list[str]) -> list[str]:
+    counts = repetitions.groupby(["metric", "dataset", "method"]).size()
+    low, high = int(counts.min()), int(counts.max())
+    number = f"{low}" if low == high else f"{low} to {high}"
+    notes = [f"Each box holds {number} repetitions with fresh seeds at the winning setting."]
+    for metric in ("acc", "nmi"):
+        rows = repetitions[repetitions["metric"] == metric]
+        medians = rows.pivot_table(
+            index="dataset", columns="method", values="score", aggfunc="median"
+        )
+        medians = medians.drop(columns=["ALLfea"], errors="ignore").reindex(datasets)
+        if "BSUFS" in medians.columns:
+            top = [
+                name for name in datasets if medians.loc[name, "BSUFS"] >= medians.loc[name].max()
+            ]
+            notes.append(
+                f"BSUFS has the largest median {metric.upper()} of the selections on {len(top)} of "
+                f"{int(medians['BSUFS'].notna().sum())} datasets."
+            )
+    return notes

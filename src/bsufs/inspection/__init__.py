@@ -1,0 +1,1 @@
+"""What a selection holds: explained, drawn, and told on one page."""

@@ -1,0 +1,374 @@
+"""Pictures of one selection: each is drawn on given axes or new ones, which are returned.
+
+Needs matplotlib and pandas, the extra ``plot``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bsufs._colors import BOUND, DIVERGING, GRID, INK, KEPT, LEFT_OUT, MUTED
+from bsufs._extras import needs
+from bsufs._names import shortened
+from bsufs.inspection.explanation import (
+    around_the_cut,
+    best_selected,
+    check_image_shape,
+    explained_variance,
+    fitted_method,
+    has_path,
+    names_of,
+    selected_correlations,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "plot_explained_variance",
+    "plot_path",
+    "plot_pixels",
+    "plot_redundancy",
+    "plot_scores",
+    "plot_stability",
+]
+
+_NAME_WIDTH = 24
+# Beyond so many, tick labels would run into each other.
+_MOST_LABELS = 40
+
+
+def plot_path(selector: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw how many features live at each step of the path, and what the components carry.
+
+    Parameters
+    ----------
+    selector : BSUFS
+        Fitted, with ``lambda_row="path"``.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; new axes by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bsufs import BSUFS
+    >>> from bsufs.inspection.plots import plot_path
+    >>> plot_path(BSUFS(16).fit(load_digits().data)).get_xlabel()
+    'step of the path'
+    """
+    if not has_path(selector):
+        raise ValueError(
+            "selector must have followed a path, as BSUFS does with lambda_row='path', got a "
+            f"{type(selector).__name__} without one. plot_scores works with any selector."
+        )
+    ax = _axes(ax)
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    path = fitted_method(selector).path_
+    steps = np.arange(1, path["n_alive"].size + 1)
+    k = best_selected(selector).size
+    ax.step(steps, path["n_alive"], where="mid", color=INK, lw=2, label="living features")
+    ax.axhline(k, color=KEPT, lw=1.5, ls="--", label=f"{k} selected")
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.set_xlabel("step of the path")
+    ax.set_ylabel("living features")
+    share = ax.twinx()
+    # The first entry is that of the start, before any step.
+    carried = 100 * path["component_variance_ratio"][1:]
+    share.plot(steps, carried, color=BOUND, lw=1.5, ls=":", label="variance of the components")
+    share.set_ylim(0, 105)
+    share.set_ylabel("variance of the components, %", color=BOUND)
+    share.tick_params(colors=BOUND)
+    share.spines["top"].set_visible(False)
+    lines = [*ax.get_lines(), *share.get_lines()]
+    ax.legend(lines, [str(line.get_label()) for line in lines], frameon=False, loc="best")
+    _titled(ax, "Features leave one after another")
+    return ax
+
+
+def plot_scores(selector: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the scores of all features, best first, and where the selection ends.
+
+    Parameters
+    ----------
+    selector : selector
+        A fitted selector of the library.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; new axes by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bsufs import BSUFS
+    >>> from bsufs.inspection.plots import plot_scores
+    >>> plot_scores(BSUFS(16).fit(load_digits().data)).get_ylabel()
+    'score'
+    """
+    k = best_selected(selector).size
+    scores = np.asarray(selector.scores_)[np.argsort(selector.ranking_)]
+    ranks = np.arange(1, scores.size + 1)
+    ax = _axes(ax)
+    ax.plot(ranks[:k], scores[:k], "o", color=KEPT, ms=5, label=f"{k} selected")
+    ax.plot(ranks[k:], scores[k:], ".", color=LEFT_OUT, ms=4, label=f"{ranks.size - k} left out")
+    ax.axvline(k + 0.5, color=MUTED, lw=1, ls="--")
+    if scores.size > 50 * k:
+        ax.set_xscale("log")
+    ax.set_xlabel("rank")
+    ax.set_ylabel("score")
+    ax.legend(frameon=False)
+    _titled(ax, f"Scores by {type(selector).__name__}")
+    return ax
+
+
+def plot_redundancy(
+    selector: Any,
+    X: Any,
+    *,
+    feature_names: Sequence[str] | None = None,
+    max_features: int = 40,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the correlations among the selected features.
+
+    Parameters
+    ----------
+    selector : selector
+        A fitted selector of the library.
+    X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        The data it was fitted to.
+    feature_names : sequence of str, optional
+        Names of all columns of X, where it has none.
+    max_features : int, default=40
+        Draw at most so many, the best.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; new axes by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bsufs import BSUFS
+    >>> from bsufs.inspection.plots import plot_redundancy
+    >>> X = load_digits().data
+    >>> plot_redundancy(BSUFS(16).fit(X), X).get_title()
+    'Correlations among the 16 selected'
+    """
+    from matplotlib.colors import LinearSegmentedColormap
+
+    correlations = selected_correlations(selector, X)[:max_features, :max_features]
+    k, n_shown = best_selected(selector).size, len(correlations)
+    ax = _axes(ax, width=6.4, height=5.4)
+    colors = LinearSegmentedColormap.from_list("correlation", DIVERGING)
+    image = ax.imshow(correlations, cmap=colors, vmin=-1, vmax=1)
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
+    bar.set_label("correlation")
+    bar.outline.set_visible(False)
+    if n_shown <= _MOST_LABELS:
+        labels = _labels(names_of(selector, feature_names)[best_selected(selector)[:n_shown]])
+        size = 9 if n_shown <= 20 else 7
+        # A name is no formula, whatever signs it holds.
+        ax.set_xticks(range(n_shown), labels, rotation=90, fontsize=size, parse_math=False)
+        ax.set_yticks(range(n_shown), labels, fontsize=size, parse_math=False)
+    else:
+        ax.set_xlabel("rank")
+        ax.set_ylabel("rank")
+    which = f"the {k} selected" if n_shown == k else f"the best {n_shown} of {k} selected"
+    _titled(ax, f"Correlations among {which}")
+    ax.spines[:].set_visible(False)
+    return ax
+
+
+def plot_stability(
+    explanation: pd.DataFrame, *, max_features: int = 30, ax: Axes | None = None
+) -> Axes:
+    """Draw how often features are selected again on parts of the rows, with 95 % intervals.
+
+    Parameters
+    ----------
+    explanation : pandas.DataFrame
+        What `explain` returned, with `n_subsamples` of 1 or more.
+    max_features : int, default=30
+        Draw at most so many, the best by rank; the last selected and the first left out are where
+        it is interesting.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; new axes by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bsufs import BSUFS
+    >>> from bsufs.inspection.explanation import explain
+    >>> from bsufs.inspection.plots import plot_stability
+    >>> X = load_digits().data
+    >>> plot_stability(explain(BSUFS(16).fit(X), X, n_subsamples=4)).get_xlabel()
+    'chosen again on so many subsamples, %'
+    """
+    if explanation["frequency"].isna().any():
+        raise ValueError(
+            "explanation must have selection frequencies, got one without. Call explain with "
+            "n_subsamples of 1 or more."
+        )
+    shown = around_the_cut(explanation, max_features)
+    ax = _axes(ax, height=max(2.4, 0.7 + 0.24 * len(shown)))
+    frequency = 100 * shown["frequency"].to_numpy()
+    reach = np.abs(100 * shown[["frequency_low", "frequency_high"]].to_numpy().T - frequency)
+    kept = shown["selected"].to_numpy()
+    places = np.arange(len(shown))
+    for mask, color, label in ((kept, KEPT, "selected"), (~kept, LEFT_OUT, "left out")):
+        if mask.any():
+            ax.barh(places[mask], frequency[mask], color=color, height=0.7, label=label)
+    ax.errorbar(frequency, places, xerr=reach, fmt="none", ecolor=INK, elinewidth=1, capsize=2.5)
+    ax.set_yticks(places, _labels(shown["name"]), fontsize=9, parse_math=False)
+    ax.set_ylim(len(shown) - 0.4, -0.6)
+    ax.set_xlim(0, 102)
+    ax.set_xlabel("chosen again on so many subsamples, %")
+    ax.grid(axis="x", color=GRID)
+    ax.set_axisbelow(True)
+    # Where the bars are shortest, as a rule.
+    ax.legend(loc="lower right", edgecolor=GRID, framealpha=0.9)
+    which = "features" if len(shown) == len(explanation) else "features on both sides of the cut"
+    _titled(ax, f"How sure the choice is: {len(shown)} {which}")
+    return ax
+
+
+def plot_explained_variance(selector: Any, X: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw what the best 1, 2, ... features explain, below what principal components would.
+
+    Parameters
+    ----------
+    selector : selector
+        A fitted selector of the library.
+    X : array, data frame or sparse matrix of shape (n_samples, n_features)
+        The data it was fitted to.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; new axes by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bsufs import BSUFS
+    >>> from bsufs.inspection.plots import plot_explained_variance
+    >>> X = load_digits().data
+    >>> plot_explained_variance(BSUFS(16).fit(X), X).get_xlabel()
+    'number of features'
+    """
+    curve = 100 * explained_variance(selector, X)
+    ax = _axes(ax)
+    style: dict[str, Any] = {"marker": "o", "ms": 4} if len(curve) <= 40 else {}
+    ax.plot(
+        curve.index, curve["bound"], color=BOUND, lw=1.5, ls="--",
+        label="as many principal components",
+    )  # fmt: skip
+    ax.plot(curve.index, curve["explained"], color=KEPT, lw=2, label="selected features", **style)
+    ax.set_ylim(0, 103)
+    ax.set_xlabel("number of features")
+    ax.set_ylabel("variance explained, %")
+    ax.locator_params(axis="x", integer=True)
+    ax.grid(axis="y", color=GRID)
+    ax.legend(frameon=False, loc="lower right")
+    # Of very many features the share is not known.
+    known = curve["explained"].dropna()
+    _titled(ax, f"{len(known)} features explain {known.iloc[-1]:.1f} %")
+    return ax
+
+
+def plot_pixels(
+    selector: Any, image_shape: tuple[int, int], *, X: Any = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the selected features where they lie in an image.
+
+    Parameters
+    ----------
+    selector : selector
+        A fitted selector of the library, whose features are the pixels of an image row by row.
+    image_shape : tuple of int
+        Rows and columns of the image.
+    X : array, data frame or sparse matrix of shape (n_samples, n_features), optional
+        The data, whose mean image is drawn below.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; new axes by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bsufs import BSUFS
+    >>> from bsufs.inspection.plots import plot_pixels
+    >>> X = load_digits().data
+    >>> plot_pixels(BSUFS(16).fit(X), (8, 8), X=X).get_title()
+    '16 of 64 pixels'
+    """
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
+    chosen = best_selected(selector)
+    height, width = check_image_shape(image_shape, int(selector.n_features_in_))
+    ax = _axes(ax, width=4.8, height=4.8)
+    background = np.zeros(height * width) if X is None else np.ravel(X.mean(axis=0))
+    # Light greys only, so that the frames stand out on dark pixels too.
+    top = background.max() + 0.6 * np.ptp(background) if np.ptp(background) else 1.0
+    ax.imshow(background.reshape(height, width), cmap="Greys", vmin=background.min(), vmax=top)
+    rows, columns = np.divmod(chosen, width)
+    frames = [
+        Rectangle((x - 0.42, y - 0.42), 0.84, 0.84) for x, y in zip(columns, rows, strict=True)
+    ]
+    line = float(np.clip(40 / max(height, width), 0.6, 2.0))
+    ax.add_collection(
+        PatchCollection(frames, facecolor=f"{KEPT}66", edgecolor=KEPT, linewidth=line)
+    )
+    ax.set(xticks=[], yticks=[])
+    ax.spines[:].set_color(GRID)
+    _titled(ax, f"{chosen.size} of {height * width} pixels")
+    return ax
+
+
+def _axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
+    with needs("bsufs.inspection.plots", "plot"):
+        import matplotlib.pyplot as plt
+    if ax is None:
+        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def _titled(ax: Axes, title: str) -> None:
+    ax.set_title(title, fontsize=11, color=INK, parse_math=False)
+
+
+def _labels(names: Any) -> list[str]:
+    return [shortened(str(name), _NAME_WIDTH) for name in names]

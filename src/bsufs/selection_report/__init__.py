@@ -1,9 +1,0 @@
-"""One selection as one HTML page: what was kept, why, how sure it is, and how to repeat it."""
-
-from bsufs._extras import needs
-
-with needs("bsufs.selection_report", "report"):
-    from bsufs.selection_report._comparison import Comparison
-    from bsufs.selection_report._page import make_report
-
-__all__ = ["Comparison", "make_report"]

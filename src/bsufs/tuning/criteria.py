@@ -1,0 +1,690 @@
+"""Criteria that judge feature sets by the data alone, to choose among them without labels.
+
+A criterion is a small frozen object: its settings, a name, a direction and a formula. What several
+criteria or several feature sets need of the data (folds, clusterings) is prepared once, in an
+`EvaluationData`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.utils import check_array
+
+from bsufs._typing import Array, Indices
+from bsufs.metrics.kmeans import batched_kmeans
+from bsufs.metrics.label_free import (
+    _columns,
+    clustering_agreement,
+    nogueira_stability,
+    redundancy,
+)
+from bsufs.scatter import make_scatter
+from bsufs.solvers.components import components_above_noise
+
+Measure = Literal["nmi", "ari"]
+
+# The scatter matrices of all folds are kept while they take no more than this; beyond, the rows
+# that a feature set needs are computed for each set.
+_SCATTER_BYTES = 2**28
+
+
+# --- what the data have to say, prepared once ----------------------------------------------------
+
+
+class EvaluationData:
+    """Data prepared to judge many feature sets: folds, clusterings and a number of clusters.
+
+    Everything is computed when it is first asked for, from the data and the seed alone, so any
+    number of threads may share it.
+    """
+
+    def __init__(self, X: ArrayLike, random_state: int = 0) -> None:
+        self.X: Array = check_array(X, dtype=np.float64)
+        self.random_state = random_state
+        self._folds: dict[tuple[int, int], list[_Fold]] = {}
+        self._all_labels: dict[tuple[int, int], NDArray[np.int32]] = {}
+        # The last clusterings of selected features: two criteria look at the same ones.
+        self._last_labels: tuple[Any, NDArray[np.int32]] | None = None
+        self._n_clusters: int | None = None
+
+    @property
+    def n_clusters(self) -> int:
+        """One more than the principal components above the noise edge.
+
+        K separate centers span K - 1 dimensions; at least 2, at most the number of samples.
+        """
+        if self._n_clusters is None:
+            m = components_above_noise(make_scatter(self.X))
+            self._n_clusters = min(m + 1, self.X.shape[0])
+        return self._n_clusters
+
+    def clusterings(
+        self, features: Indices | None, n_clusters: int | str, n_runs: int
+    ) -> NDArray[np.int32]:
+        """Return the clusters that restarts of k-means find."""
+        K = self.n_clusters if isinstance(n_clusters, str) else n_clusters
+        if features is None:
+            if (K, n_runs) not in self._all_labels:
+                self._all_labels[K, n_runs] = self._kmeans(self.X, K, n_runs)
+            return self._all_labels[K, n_runs]
+        key = (features.tobytes(), K, n_runs)
+        last = self._last_labels
+        if last is None or last[0] != key:
+            last = (key, self._kmeans(self.X[:, features], K, n_runs))
+            self._last_labels = last
+        return last[1]
+
+    def _kmeans(self, X: Array, n_clusters: int, n_runs: int) -> NDArray[np.int32]:
+        runs = batched_kmeans(X, n_clusters, n_runs=n_runs, random_state=self.random_state)
+        return runs.labels
+
+    def held_out_share(
+        self, features: Indices, n_folds: int, ridges: Sequence[float], permutation: int = 0
+    ) -> float:
+        """Return the share of the variance of left-out rows that a ridge regression explains."""
+        if (n_folds, permutation) not in self._folds:
+            self._folds[n_folds, permutation] = self._split(n_folds, permutation)
+        folds = self._folds[n_folds, permutation]
+        total = sum(fold.total for fold in folds)
+        if total == 0:
+            return 1.0
+        errors = np.sum([fold.errors(features, ridges) for fold in folds], axis=0)
+        return float(1.0 - errors.min() / total)
+
+    def _split(self, n_folds: int, permutation: int) -> list[_Fold]:
+        n = self.X.shape[0]
+        # In units of the largest entry squares stay in range.
+        X = np.ldexp(self.X, -math.frexp(float(np.abs(self.X).max()))[1])
+        X -= X.mean(axis=0)
+        if permutation:
+            X = np.random.default_rng([self.random_state, permutation]).permuted(X, axis=0)
+        shuffled = np.random.default_rng(self.random_state).permutation(n)
+        parts = np.array_split(shuffled, min(n_folds, n))
+        keep = 16 * len(parts) * X.shape[1] ** 2 <= _SCATTER_BYTES
+        folds: list[_Fold] = []
+        for held_out in parts:
+            train = np.setdiff1d(shuffled, held_out)
+            folds.append(
+                _TallFold(X, train, held_out, keep)
+                if X.shape[1] <= train.size
+                else _WideFold(X, train, held_out)
+            )
+        return folds
+
+    def subsample(self, number: int, share: float) -> Indices:
+        """Return the rows of a random subsample."""
+        n = self.X.shape[0]
+        draw = np.random.default_rng([self.random_state, number]).permutation(n)
+        return np.sort(draw[: max(2, round(share * n))])
+
+
+class _Fold(ABC):
+    """Training and held-out rows, in a form from which regression on any columns is read off.
+
+    With A the selected columns of the training rows Y and A_H those of the held-out rows H, both
+    centered by the training mean, ridge regression predicts H by A_H (A'A + t I)^-1 A'Y. In the
+    basis of eigenvectors the squared error is a quadratic form in the weights 1 / (eigenvalue +
+    t), so that one decomposition serves every t, and no prediction is ever formed.
+
+    The folds share X; only its mean over the training rows is kept for each.
+    """
+
+    total: float
+
+    def __init__(self, X: Array, train: Indices, held_out: Indices) -> None:
+        self.X, self.train, self.held_out = X, train, held_out
+        self.mean: Array = X[train].mean(axis=0)
+
+    def _rows(self, rows: Indices, features: Indices | slice) -> Array:
+        centered: Array = self.X[_grid(rows, features)] - self.mean[features]
+        return centered
+
+    @abstractmethod
+    def _form(self, features: Indices) -> tuple[Array, Array, Array]:
+        """Return eigenvalues v, the linear term g and the quadratic term Q of the error.
+
+        The error is total - 2 w'g + w'Q w with w = 1 / (v + t).
+        """
+
+    def errors(self, features: Indices, ridges: Sequence[float]) -> Array:
+        """Return the squared error on the held-out rows for each ridge weight."""
+        if features.size == 0:
+            return np.full(len(ridges), self.total)
+        values, linear, quadratic = self._form(features)
+        scale = float(values.mean())
+        if scale <= 0:
+            return np.full(len(ridges), self.total)
+        weights = 1.0 / (np.maximum(values, 0.0)[:, None] + scale * np.asarray(ridges))
+        bent = np.einsum("it,it->t", weights, quadratic @ weights)
+        return np.asarray(self.total - 2.0 * (linear @ weights) + bent)
+
+
+class _TallFold(_Fold):
+    """At least as many rows as columns: all that is needed are rows of two d x d scatters."""
+
+    def __init__(self, X: Array, train: Indices, held_out: Indices, keep: bool) -> None:
+        super().__init__(X, train, held_out)
+        self.scatters: list[Array] | None = None
+        everything = slice(None)
+        H = self._rows(held_out, everything)
+        self.total = float(np.vdot(H, H))
+        if keep:
+            Y = self._rows(train, everything)
+            self.scatters = [Y.T @ Y, H.T @ H]
+
+    def _scatter_rows(self, features: Indices) -> list[Array]:
+        if self.scatters is not None:
+            return [scatter[features] for scatter in self.scatters]
+        parts = (self._rows(rows, slice(None)) for rows in (self.train, self.held_out))
+        return [part[:, features].T @ part for part in parts]
+
+    def _form(self, features: Indices) -> tuple[Array, Array, Array]:
+        train, held_out = self._scatter_rows(features)
+        values, basis = linalg.eigh(train[:, features], check_finite=False)
+        linear = _rotated(held_out @ train.T, basis).diagonal()
+        quadratic = _rotated(held_out[:, features], basis) * _rotated(train @ train.T, basis)
+        return values, linear, quadratic
+
+
+class _WideFold(_Fold):
+    """More columns than rows: products over all columns are kept as n x n, smaller than X."""
+
+    def __init__(self, X: Array, train: Indices, held_out: Indices) -> None:
+        super().__init__(X, train, held_out)
+        Y, H = (self._rows(rows, slice(None)) for rows in (train, held_out))
+        self.among = Y @ Y.T
+        self.across = H @ Y.T
+        self.total = float(np.vdot(H, H))
+
+    def _form(self, features: Indices) -> tuple[Array, Array, Array]:
+        A, A_held_out = (self._rows(rows, features) for rows in (self.train, self.held_out))
+        if features.size <= len(A):
+            values, basis = linalg.eigh(A.T @ A, check_finite=False)
+            left, right = A_held_out @ basis, A @ basis
+        else:
+            # The same regression by samples: A_H A' (A A' + t I)^-1 Y.
+            values, right = linalg.eigh(A @ A.T, check_finite=False)
+            left = A_held_out @ (A.T @ right)
+        linear = np.einsum("ij,ij->j", left, self.across @ right)
+        return values, linear, (left.T @ left) * (right.T @ self.among @ right)
+
+
+def _require_count(name: str, value: Any, least: int) -> None:
+    if not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+
+
+def _grid(rows: Indices, columns: Indices | slice) -> Any:
+    """Return an index of the entries in some rows and columns, one copy instead of two."""
+    return (rows, columns) if isinstance(columns, slice) else np.ix_(rows, columns)
+
+
+def _rotated(A: Array, basis: Array) -> Array:
+    return basis.T @ A @ basis
+
+
+# --- the criteria --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Criterion(ABC):
+    """A number that says how good a set of features is, from the data alone.
+
+    A subclass is a frozen dataclass: its fields are its settings. It names itself, says in which
+    direction it is good, what it costs, and implements `judge`.
+
+    Attributes
+    ----------
+    name : str
+        What the criterion is called in tables.
+    larger_is_better : bool
+        Its direction.
+    cost : str
+        What judging one set of k of d features on n samples costs.
+    needs_selector : bool
+        Whether it judges the way the features were selected, and has to repeat it.
+    """
+
+    name: ClassVar[str]
+    larger_is_better: ClassVar[bool] = True
+    cost: ClassVar[str]
+    needs_selector: ClassVar[bool] = False
+
+    @abstractmethod
+    def judge(self, evidence: EvaluationData, features: Indices, selector: Any = None) -> float:
+        """Judge one set of features.
+
+        Parameters
+        ----------
+        evidence : EvaluationData
+            The data, prepared.
+        features : array of int
+            The selected columns, distinct and in ascending order.
+        selector : selector, optional
+            What selected them; only looked at where the criterion `needs_selector`.
+
+        Returns
+        -------
+        float
+            The value.
+        """
+
+    def score(
+        self, X: ArrayLike, features: ArrayLike, *, selector: Any = None, random_state: int = 0
+    ) -> float:
+        """Judge one set of features of some data.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            All columns, finite numbers; never changed.
+        features : array-like of bool of shape (n_features,), or of int
+            The selected columns, as a mask or by number.
+        selector : selector, optional
+            What selected them, fitted or not; needed by the criteria that repeat the selection.
+        random_state : int, default=0
+            Seed of whatever is random.
+
+        Returns
+        -------
+        float
+            The value; `larger_is_better` tells its direction.
+        """
+        evidence = EvaluationData(X, random_state)
+        columns = _columns(features, evidence.X.shape[1], "features")
+        if columns.size == 0:
+            raise ValueError("features must hold at least one column, got none.")
+        if self.needs_selector and selector is None:
+            raise ValueError(
+                f"selector must be given for the criterion {self.name!r}, which repeats the "
+                "selection; got None. Pass the selector that found the features."
+            )
+        return self.judge(evidence, columns, selector)
+
+
+@dataclass(frozen=True)
+class HeldOutReconstruction(Criterion):
+    r"""How much of the variance of left-out rows a ridge regression on the features explains.
+
+    .. math:: 1 - \min_t \frac{\sum_f \|H_f - H_{f,A} B_f(t)\|_F^2}{\sum_f \|H_f\|_F^2}, \qquad
+        B_f(t) = (Y_{f,A}' Y_{f,A} + t s_f I)^{-1} Y_{f,A}' Y_f
+
+    over the folds f, with the held-out rows H and the others Y centered by the mean of Y, A the
+    selected columns and s the mean eigenvalue of the k x k matrix (of the Gram matrix of the rows,
+    where there are fewer rows than selected columns).
+
+    Parameters
+    ----------
+    n_folds : int, default=5
+        Number of folds.
+    ridges : tuple of float, default=(0.001, 0.01, 0.1, 1.0)
+        The weights t to choose from; one is used for all folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bsufs.tuning.criteria import HeldOutReconstruction
+    >>> round(HeldOutReconstruction().score(load_iris().data, [2]), 2)
+    0.92
+    """
+
+    name = "reconstruction"
+    cost = (
+        "O(k^2 d) a fold, and O(n k d) where the d x d matrices of all folds exceed 256 MB; "
+        "O(n^2 k + n k^2) where d > n; once O(n d min(n, d)) a fold"
+    )
+
+    n_folds: int = 5
+    ridges: tuple[float, ...] = (1e-3, 1e-2, 1e-1, 1.0)
+
+    def __post_init__(self) -> None:
+        _require_count("n_folds", self.n_folds, 2)
+        if not self.ridges or not all(0 < ridge < math.inf for ridge in self.ridges):
+            raise ValueError(
+                f"ridges must hold positive numbers, got {self.ridges!r}. The default is "
+                "(1e-3, 1e-2, 1e-1, 1.0)."
+            )
+
+    def judge(  # noqa: D102 -- described in the base class
+        self, evidence: EvaluationData, features: Indices, selector: Any = None
+    ) -> float:
+        return evidence.held_out_share(features, self.n_folds, self.ridges)
+
+
+@dataclass(frozen=True)
+class PermutationGap(HeldOutReconstruction):
+    r"""How much better the features reconstruct the data than data in which nothing is related.
+
+    .. math:: r(X) - \frac{1}{B} \sum_{b=1}^{B} r(X^{(b)})
+
+    with r the held-out reconstruction and X^(b) a copy in which every column is shuffled by
+    itself. In such a copy the features explain themselves and nothing else: what is left of r is
+    what they say about the columns that were not selected.
+
+    Parameters
+    ----------
+    n_folds : int, default=5
+        Number of folds.
+    ridges : tuple of float, default=(0.001, 0.01, 0.1, 1.0)
+        The ridge weights to choose from.
+    n_permutations : int, default=3
+        Number of shuffled copies, B.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bsufs.tuning.criteria import PermutationGap
+    >>> 0 < PermutationGap().score(load_iris().data, [2]) < 0.5
+    True
+    """
+
+    name = "permutation_gap"
+    cost = "1 + n_permutations times that of reconstruction, and as many copies in memory"
+
+    n_permutations: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _require_count("n_permutations", self.n_permutations, 1)
+
+    def judge(  # noqa: D102 -- described in the base class
+        self, evidence: EvaluationData, features: Indices, selector: Any = None
+    ) -> float:
+        shares = [
+            evidence.held_out_share(features, self.n_folds, self.ridges, number)
+            for number in range(self.n_permutations + 1)
+        ]
+        return shares[0] - float(np.mean(shares[1:]))
+
+
+@dataclass(frozen=True)
+class _OfClusterings(Criterion):
+    """What the criteria that run k-means share."""
+
+    n_clusters: int | Literal["auto"] = "auto"
+    n_runs: int = 10
+    measure: Measure = "nmi"
+
+    def __post_init__(self) -> None:
+        if self.n_clusters != "auto":
+            _require_count("n_clusters", self.n_clusters, 2)
+        _require_count("n_runs", self.n_runs, 2)
+        if self.measure not in ("nmi", "ari"):
+            raise ValueError(f"measure must be 'nmi' or 'ari', got {self.measure!r}.")
+
+
+@dataclass(frozen=True)
+class ClusteringAgreement(_OfClusterings):
+    r"""How far k-means on the features finds the clusters that it finds on all features.
+
+    .. math:: \frac{1}{R^2} \sum_{r, s} \operatorname{sim}(c_r(X_A), c_s(X))
+
+    over R restarts of each, with sim the NMI or the adjusted Rand index.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto", default="auto"
+        Number of clusters; "auto" is one more than the principal components above the noise edge.
+    n_runs : int, default=10
+        Number of restarts, R.
+    measure : {"nmi", "ari"}, default="nmi"
+        How two clusterings are compared.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bsufs.tuning.criteria import ClusteringAgreement
+    >>> 0.5 < ClusteringAgreement(n_clusters=3).score(load_iris().data, [2, 3]) < 1.0
+    True
+    """
+
+    name = "clustering_agreement"
+    cost = "n_runs times k-means on k columns; once n_runs times k-means on all"
+
+    def judge(  # noqa: D102 -- described in the base class
+        self, evidence: EvaluationData, features: Indices, selector: Any = None
+    ) -> float:
+        selected, everything = (
+            evidence.clusterings(which, self.n_clusters, self.n_runs) for which in (features, None)
+        )
+        return clustering_agreement(selected, everything, self.measure)
+
+
+@dataclass(frozen=True)
+class RestartAgreement(_OfClusterings):
+    r"""How far restarts of k-means on the features find the same clusters.
+
+    .. math:: \frac{2}{R (R - 1)} \sum_{r < s} \operatorname{sim}(c_r(X_A), c_s(X_A))
+
+    over R restarts, with sim the NMI or the adjusted Rand index.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto", default="auto"
+        Number of clusters; "auto" is one more than the principal components above the noise edge.
+    n_runs : int, default=10
+        Number of restarts, R.
+    measure : {"nmi", "ari"}, default="nmi"
+        How two clusterings are compared.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bsufs.tuning.criteria import RestartAgreement
+    >>> 0.5 < RestartAgreement(n_clusters=3).score(load_iris().data, [2, 3]) <= 1.0
+    True
+    """
+
+    name = "restart_agreement"
+    cost = "n_runs times k-means on k columns, shared with clustering_agreement"
+
+    def judge(  # noqa: D102 -- described in the base class
+        self, evidence: EvaluationData, features: Indices, selector: Any = None
+    ) -> float:
+        runs = evidence.clusterings(features, self.n_clusters, self.n_runs)
+        return clustering_agreement(runs, measure=self.measure)
+
+
+@dataclass(frozen=True)
+class Redundancy(Criterion):
+    r"""How far the features repeat one another; smaller is better.
+
+    .. math:: \frac{2}{k(k-1)} \sum_{i<j} |\rho_{ij}|
+
+    over the pairs of selected columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bsufs.tuning.criteria import Redundancy
+    >>> round(Redundancy().score(load_iris().data, [2, 3]), 2)
+    0.96
+    """
+
+    name = "redundancy"
+    larger_is_better = False
+    cost = "O(n k^2)"
+
+    def judge(  # noqa: D102 -- described in the base class
+        self, evidence: EvaluationData, features: Indices, selector: Any = None
+    ) -> float:
+        return redundancy(evidence.X[:, features])
+
+
+@dataclass(frozen=True)
+class SubsampleStability(Criterion):
+    r"""How alike the selections on random parts of the rows are (Nogueira et al.).
+
+    .. math:: 1 - \frac{\frac{1}{d} \sum_f \frac{M}{M-1} \hat p_f (1 - \hat p_f)}
+        {\frac{k}{d} (1 - \frac{k}{d})}
+
+    with :math:`\hat p_f` the share of M subsamples on which the same method with the same settings
+    selects feature f. It judges the method, not the set, and says nothing about accuracy: choosing
+    by variance alone is very stable.
+
+    Parameters
+    ----------
+    n_subsamples : int, default=10
+        Number of subsamples, M.
+    share : float, default=0.8
+        Share of the rows in each.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bsufs.tuning.criteria import SubsampleStability
+    >>> from bsufs.selectors import MaxVariance
+    >>> SubsampleStability().score(load_iris().data, [2], selector=MaxVariance())
+    1.0
+    """
+
+    name = "stability"
+    cost = "n_subsamples selections"
+    needs_selector = True
+
+    n_subsamples: int = 10
+    share: float = 0.8
+
+    def __post_init__(self) -> None:
+        _require_count("n_subsamples", self.n_subsamples, 2)
+        if not 0 < self.share < 1:
+            raise ValueError(f"share must be between 0 and 1, got {self.share!r}.")
+
+    def judge(  # noqa: D102 -- described in the base class
+        self, evidence: EvaluationData, features: Indices, selector: Any = None
+    ) -> float:
+        if features.size == evidence.X.shape[1]:
+            return 1.0  # There was nothing to choose, so nothing can differ.
+        again = clone(selector).set_params(n_features_to_select=int(features.size))
+        selections = [
+            clone(again).fit(evidence.X[evidence.subsample(number, self.share)]).support_
+            for number in range(self.n_subsamples)
+        ]
+        return nogueira_stability(selections).value
+
+
+@dataclass(frozen=True)
+class RankMean:
+    r"""Several criteria in one: the mean of the ranks that they give to the candidates.
+
+    .. math:: \frac{1}{C} \sum_c \frac{\operatorname{rank}_c - 1}{N - 1}
+
+    over C criteria and N candidates, rank 1 being the worst in the direction of the criterion,
+    equal ones sharing the mean of their ranks. A rank has no meaning without the other candidates,
+    so this judges tables, not single sets.
+
+    Parameters
+    ----------
+    criteria : tuple of Criterion
+        The criteria, each with a name of its own.
+
+    Attributes
+    ----------
+    name : str
+        "rank_mean".
+    larger_is_better : bool
+        True: 1 is the best of all in everything.
+    cost : str
+        That of its parts.
+
+    Examples
+    --------
+    >>> from bsufs.tuning.criteria import HeldOutReconstruction, RankMean, Redundancy
+    >>> both = RankMean((HeldOutReconstruction(), Redundancy()))
+    >>> both.combine({"reconstruction": [0.5, 0.7, 0.9], "redundancy": [0.1, 0.1, 0.3]})
+    array([0.375, 0.625, 0.5  ])
+    """
+
+    name: ClassVar[str] = "rank_mean"
+    larger_is_better: ClassVar[bool] = True
+    cost: ClassVar[str] = "that of its parts"
+
+    criteria: tuple[Criterion, ...] = (
+        HeldOutReconstruction(),
+        ClusteringAgreement(),
+        RestartAgreement(),
+        Redundancy(),
+    )
+
+    def __post_init__(self) -> None:
+        names = [criterion.name for criterion in self.criteria]
+        if not names or len(set(names)) < len(names):
+            raise ValueError(
+                f"criteria must hold at least one criterion, each name once, got {names}."
+            )
+
+    def combine(self, values: Mapping[str, ArrayLike]) -> Array:
+        """Combine what the criteria say about some candidates.
+
+        Parameters
+        ----------
+        values : mapping of str to array-like of shape (n_candidates,)
+            The values by name of the criterion. A value that is not a number counts as the worst.
+
+        Returns
+        -------
+        array of shape (n_candidates,)
+            Between 0 and 1; larger is better. All 0.5 where no criterion tells them apart.
+        """
+        ranks = []
+        for criterion in self.criteria:
+            column = oriented(criterion, values[criterion.name])
+            if column.size == 1:
+                return np.full(1, 0.5)
+            ranks.append((rankdata(column) - 1.0) / (column.size - 1.0))
+        return np.asarray(np.mean(ranks, axis=0))
+
+
+def oriented(criterion: Criterion | RankMean, values: ArrayLike) -> Array:
+    """Return the values of a criterion so that larger is better, NaN being the worst of all."""
+    column = np.asarray(values, dtype=np.float64)
+    column = column if criterion.larger_is_better else -column
+    return np.where(np.isnan(column), -np.inf, column)
+
+
+_NAMED: tuple[Criterion | RankMean, ...] = (
+    HeldOutReconstruction(),
+    PermutationGap(),
+    ClusteringAgreement(),
+    RestartAgreement(),
+    Redundancy(),
+    SubsampleStability(),
+    RankMean(),
+)
+CRITERIA: Mapping[str, Criterion | RankMean] = {criterion.name: criterion for criterion in _NAMED}
+
+
+def as_criterion(criterion: str | Criterion | RankMean, parameter: str) -> Criterion | RankMean:
+    """Return the criterion that a name stands for, or the object itself."""
+    if isinstance(criterion, Criterion | RankMean):
+        return criterion
+    if isinstance(criterion, str) and criterion in CRITERIA:
+        return CRITERIA[criterion]
+    raise ValueError(
+        f"{parameter} must be one of {', '.join(map(repr, CRITERIA))} or a criterion of "
+        f"bsufs.tuning.criteria, got {criterion!r}."
+    )
+
+
+def with_parts(criteria: Iterable[Criterion | RankMean]) -> tuple[Criterion, ...]:
+    """Return the criteria that have to be computed: each once, those of combinations included."""
+    found: dict[str, Criterion] = {}
+    for criterion in criteria:
+        parts = criterion.criteria if isinstance(criterion, RankMean) else (criterion,)
+        for part in parts:
+            if found.setdefault(part.name, part) != part:
+                raise ValueError(
+                    f"Two criteria with the name {part.name!r} but different settings were asked "
+                    f"for: {found[part.name]} and {part}. Ask for one of them."
+                )
+    return tuple(found.values())

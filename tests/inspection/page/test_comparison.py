@@ -1,0 +1,69 @@
+"""Other methods on the page: how far they agree, and who else chooses a feature."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bsufs.inspection.page import Comparison, make_report
+from bsufs.inspection.page._comparison import overlaps, selection_masks
+from bsufs.selectors import MaxVariance
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(30, 6)) * [6, 5, 4, 3, 2, 1]
+
+
+def _page(data, comparison):
+    return make_report(MaxVariance(2).fit(data), data, n_subsamples=0, comparison=comparison)
+
+
+def test_overlap_is_common_over_all():
+    masks = {"a": np.array([1, 1, 0, 0], bool), "b": np.array([0, 1, 1, 1], bool)}
+    np.testing.assert_allclose(overlaps(masks), [[1, 0.25], [0.25, 1]])
+
+
+def test_a_mask_or_numbers_and_its_own_name_once():
+    own = np.array([True, True, False, False])
+    comparison = Comparison(
+        pd.DataFrame(),
+        {"own": [3], "numbers": [2, 0], "mask": np.array([False, False, True, True])},
+    )
+    masks = selection_masks(comparison, "own", own)
+    assert list(masks) == ["own", "numbers", "mask"]
+    assert masks["own"].tolist() == own.tolist()
+    assert masks["numbers"].tolist() == [True, False, True, False]
+    assert masks["mask"].tolist() == [False, False, True, True]
+    assert selection_masks(Comparison(pd.DataFrame(), {"own": [0]}), "own", own) == {}
+
+
+@pytest.mark.parametrize("wrong", [[9], [-1], [], ["a"], [0.5], np.array([True, False])])
+def test_a_wrong_selection_is_named(data, wrong):
+    comparison = Comparison(pd.DataFrame({"method": ["x"]}), {"x": wrong})
+    with pytest.raises(ValueError, match=r"comparison.selections\['x'\] must hold column numbers"):
+        _page(data, comparison)
+
+
+def test_who_else_chooses_a_feature(data):
+    table = pd.DataFrame({"method": ["MaxVariance", "<b>", "Random"], "k": [2, 2, 2]})
+    selections = {"<b>": [0, 5], "other": [0, 1]}
+    page = _page(data, Comparison(table, selections, ["What it <i>means</i>."], {"Random"}))
+    assert 'id="overlap"' in page
+    assert "Overlap of the selections of 3 methods" in page
+    cells = re.findall(r'data-v="(\d)" title="([^"]*)">\d of 2</td>', page)
+    assert cells[:2] == [("2", "&lt;b&gt;, other"), ("1", "other")]
+    assert ("1", "&lt;b&gt;") in cells[2:]
+    assert page.count('<tr class="baseline">') == 1
+    assert '<tr class="baseline"><td>Random</td>' in page
+    assert "What it &lt;i&gt;means&lt;/i&gt;." in page
+
+
+def test_a_frame_alone_has_no_picture(data):
+    page = _page(data, pd.DataFrame({"method": ["x"], "rows": [1_234_567]}))
+    assert "Other methods" in page
+    assert ">1234567</td>" in page
+    assert 'id="overlap"' not in page
+    assert "chosen by others" not in page

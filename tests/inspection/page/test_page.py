@@ -1,0 +1,358 @@
+"""The page: whole, self-contained, escaped, small, and the same every time."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.preprocessing import StandardScaler
+
+from bsufs import BSUFS, AlignedBSUFS
+from bsufs.inspection.page import _contents as contents_module
+from bsufs.inspection.page import _figures as figures_module
+from bsufs.inspection.page import _findings as findings_module
+from bsufs.inspection.page import make_report
+from bsufs.selectors import LaplacianScore, MaxVariance
+from bsufs.tuning import ConsensusSelector, LabelFreeSearch
+
+# The curve of more features than regression is worth.
+_KNOWN_IN_PART = pd.DataFrame(
+    {"explained": [0.5, 0.7, np.nan, np.nan], "bound": [0.6, np.nan, np.nan, np.nan]},
+    index=[1, 2, 3, 4],
+)
+
+
+def factors(n=40, d=30, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 3)) @ rng.normal(size=(3, d)) + 0.5 * rng.normal(size=(n, d))
+
+
+class _Reader(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.links, self.ids, self.anchors, self.names = [], [], [], [], []
+        self._in_name = False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.tags.append(tag)
+        self.links += [attributes[key] for key in ("src", "href") if key in attributes]
+        self.ids += [attributes["id"]] if "id" in attributes else []
+        self._in_name = tag == "th" and attributes.get("scope") == "row"
+        if self._in_name:
+            self.names.append("")
+        # An attribute that is a handler would run, and one that is a style would be refused.
+        assert not [key for key in attributes if key.startswith("on") or key == "style"]
+
+    def handle_endtag(self, tag):
+        self._in_name = self._in_name and tag != "th"
+
+    def handle_data(self, data):
+        if self._in_name:
+            self.names[-1] += data
+
+
+@pytest.fixture(scope="module")
+def page():
+    X = pd.DataFrame(factors())
+    X.columns = [f"column {i}" for i in range(30)]
+    comparison = pd.DataFrame(
+        {"method": ["BSUFS", "<i>Random</i>"], "ACC": [0.81234567, None], "k": [8, 8]}
+    )
+    return make_report(
+        BSUFS(8, must_keep=["column 3"]).fit(X),
+        X,
+        n_subsamples=3,
+        image_shape=(5, 6),
+        comparison=comparison,
+        about={"Table": "a & b.csv"},
+        command="bsufs select 'a & b.csv' -k 8",
+    )
+
+
+def test_the_page_asks_for_nothing_else(page):
+    reader = _Reader(page)
+    assert all(link.startswith(("#", "data:")) for link in reader.links)
+    assert reader.tags.count("script") == 1
+    assert not {"iframe", "img", "object", "embed"} & set(reader.tags)
+    assert "url(" not in page
+    assert "@import" not in page
+    # A name space is a name and no address.
+    assert set(re.findall(r"https?://[^\"' ]+", page)) == {"http://www.w3.org/2000/svg"}
+
+
+def test_every_part_is_there_and_linked(page):
+    reader = _Reader(page)
+    anchors = {link[1:] for link in reader.links if link.startswith("#")}
+    expected = "asked explained path scores pixels redundancy stability table comparison repeat"
+    assert anchors == set(expected.split())
+    assert anchors <= set(reader.ids)
+    assert len(reader.ids) == len(set(reader.ids))
+
+
+def test_what_was_asked_and_how_to_repeat_it(page):
+    assert "<dd>a &amp; b.csv</dd>" in page
+    assert "bsufs select &#39;a &amp; b.csv&#39; -k 8" in page
+    assert "BSUFS(must_keep=[&#39;column 3&#39;], n_features_to_select=8).fit(X)" in page
+    assert "always (must_keep)" in page
+    assert re.search(r"scikit-learn \d", page)
+    assert "Seed of the subsamples: 0." in page
+
+
+def test_a_comparison_is_shown_as_it_is(page):
+    assert "&lt;i&gt;Random&lt;/i&gt;" in page
+    assert 'data-v="0.81234567">0.8123</td>' in page
+    assert 'data-v="">\N{EN DASH}</td>' in page
+
+
+def test_the_python_lines_make_the_same_selector(page):
+    lines = re.search(r"<code>(from bsufs.*?)</code>", page, flags=re.DOTALL).group(1)
+    import html
+
+    X = pd.DataFrame(factors(), columns=[f"column {i}" for i in range(30)])
+    scope = {"X": X}
+    exec(html.unescape(lines), scope)
+    assert scope["selector"].selected_features_[0] == "column 3"
+
+
+def test_the_same_selection_gives_the_same_bytes(tmp_path):
+    X = factors()
+    paths = [
+        make_report(MaxVariance(4).fit(X), X, tmp_path / name, n_subsamples=2)
+        for name in ("a.html", "b.html", "a.html")
+    ]
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "b.html"]
+
+
+NAMES = ["<script>alert(1)</script>", "</script><b>", "'\"><img src=x onerror=alert(1)>"]
+NAMES += ["\x00\x1b[2J\n", "{{ 7 * 7 }}", "&amp;", "\udcff", "</title>", "-->", "ก็中é"]
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.permutations(NAMES), st.integers(0, 99))
+def test_names_are_shown_and_never_run(names, seed):
+    X = factors(n=12, d=len(names), seed=seed)
+    text = make_report(
+        MaxVariance(6).fit(X),
+        X,
+        title=names[0],
+        feature_names=names,
+        n_subsamples=2,
+        about={names[1]: names[2]},
+        command=names[3],
+        comparison=pd.DataFrame({"<b>": pd.Series([names[4]], dtype=object)}),
+        image_shape=(2, 5),
+    )
+    text.encode("utf-8")
+    reader = _Reader(text)
+    assert reader.tags.count("script") == 1
+    assert not {"img", "iframe"} & set(reader.tags)
+    plain = {name for name in names if name.isprintable()}
+    assert plain <= set(reader.names)
+    assert "\x00" not in text
+
+
+def test_twenty_thousand_features_stay_small():
+    X = factors(n=30, d=20_000)
+    names = [f"{'a very long name ' * 8}{i}" for i in range(20_000)]
+    text = make_report(MaxVariance(2000).fit(X), X, feature_names=names, n_subsamples=2)
+    assert len(text.encode("utf-8")) < 5_000_000
+    assert "The best 1000 of the 2000 kept features; the table stops at 1000 of 20000" in text
+    assert "the best 80 of 2000 kept" in text
+
+
+@pytest.mark.parametrize(
+    ("max_rows", "words"),
+    [
+        (30, "All 30 features, 8 of them kept."),
+        (20, "The 8 kept features and the 12 next in rank; the table stops at 20 of 30 features."),
+        (5, "The best 5 of the 8 kept features; the table stops at 5 of 30 features."),
+    ],
+)
+def test_the_table_says_where_it_stops(max_rows, words):
+    X = factors()
+    text = make_report(MaxVariance(8).fit(X), X, n_subsamples=0, max_rows=max_rows)
+    assert words in text
+    assert len(_Reader(text).names) == min(max_rows, 30)
+
+
+def test_what_was_not_measured_is_said():
+    X = factors()
+    text = make_report(LaplacianScore(4).fit(X), X, n_subsamples=0)
+    assert "Stability was not measured. It was not asked for." in text
+    assert "chosen again" not in text
+    assert 'id="path"' not in text
+    assert "died at step" not in text
+
+
+def test_a_refit_that_fails_leaves_the_rest():
+    X = np.zeros((12, 3))
+    X[0] = [1, 2, 3]
+    text = make_report(BSUFS(1).fit(X), X)
+    assert "Stability was not measured. BSUFS cannot be fitted to 6 of the 12 rows" in text
+    # One feature alone is redundant with nobody.
+    assert 'id="redundancy"' not in text
+
+
+def test_sparse_constant_and_wild_data_are_described():
+    X = factors()
+    X[:, 0] = 0
+    X[:, 1] *= 1e6
+    text = make_report(
+        MaxVariance(4).fit(X), sparse.csr_array(X), n_subsamples=0, image_shape=(5, 6)
+    )
+    assert "sparse, 96.67% of the entries" in text
+    assert "<dt>Constant columns</dt><dd>1</dd>" in text
+    assert "standardize them first" in text
+    constant = np.ones((5, 3))
+    text = make_report(MaxVariance(2).fit(constant), constant, n_subsamples=0)
+    assert "Largest variance" not in text
+
+
+def test_what_is_too_large_is_left_out(monkeypatch):
+    X = factors()
+    selector = MaxVariance(4).fit(X)
+    monkeypatch.setattr(figures_module, "_MOST_PIXELS", 5)
+    monkeypatch.setattr(findings_module, "explained_variance", lambda *_: _KNOWN_IN_PART)
+    text = make_report(selector, X, n_subsamples=0, image_shape=(5, 6))
+    assert text.count("selected features explain") == 2
+    assert "of the variance explained" not in text
+    # One even background in place of the mean image.
+    assert len(re.findall('shape-rendering="crispEdges"', text)) == 1
+
+
+def test_features_that_waver_are_told():
+    X = np.random.default_rng(0).normal(size=(20, 40))
+    text = make_report(MaxVariance(4).fit(X), X, n_subsamples=10)
+    assert re.search(r"Of the 4 kept features \d would be chosen on less than half", text)
+
+
+def test_a_number_left_to_the_method_is_told():
+    X = factors()
+    selector = BSUFS().fit(X)
+    k = int(selector.support_.sum())
+    text = make_report(selector, X, n_subsamples=0)
+    assert f"<dd>auto, which gave {k} of 30</dd>" in text
+    assert "<dd>the defaults</dd>" in text
+
+
+def test_what_made_x_is_part_of_repeating_it():
+    X = factors()
+    selector = BSUFS(3).fit(X)
+    lines = "X = np.log1p(X)\n"
+    text = make_report(selector, X, n_subsamples=0, preparation=lines)
+    assert "<pre><code>X = np.log1p(X)\n\nfrom bsufs.selectors import BSUFS" in text
+    assert "<pre><code>from bsufs.selectors" in make_report(selector, X, n_subsamples=0)
+
+
+def test_no_column_of_standardized_data_is_called_the_largest():
+    X = factors()
+    text = make_report(BSUFS(3).fit(X), X, n_subsamples=0)
+    assert "Largest variance" in text
+    X = StandardScaler().fit_transform(X)
+    text = make_report(BSUFS(3).fit(X), X, n_subsamples=0)
+    assert "Largest variance" not in text
+    assert "the same in all columns that vary" in text
+
+
+def test_a_consensus_takes_the_number_of_its_estimator():
+    X = factors()
+    consensus = ConsensusSelector(BSUFS(4), n_pairs=2).fit(X)
+    assert "<dd>4 of 30</dd>" in make_report(consensus, X, n_subsamples=0)
+
+
+def test_of_a_search_the_best_selector_is_shown():
+    X = factors()
+    search = SimpleNamespace(best_estimator_=BSUFS(5, p=0.7).fit(X))
+    text = make_report(search, X, n_subsamples=0)
+    assert "<dt>Settings chosen by</dt><dd>SimpleNamespace</dd>" in text
+    assert "BSUFS(n_features_to_select=5, p=0.7).fit(X)" in text
+    assert 'id="path"' in text
+    # It does not say what it tried.
+    assert 'id="tuning"' not in text
+
+
+def test_how_a_search_came_to_its_settings():
+    X = factors()
+    search = LabelFreeSearch(
+        BSUFS(4), param_grid={"p": [0.0, 1.0], "n_components": [2, 3]}, report=["redundancy"],
+        criterion="reconstruction",
+    ).fit(X)  # fmt: skip
+    text = make_report(search, X, n_subsamples=0)
+    section = re.search('<section id="tuning">.*?</section>', text, flags=re.DOTALL).group()
+    assert "4 settings were tried" in section
+    assert "Reconstruction decided, with " in section
+    assert "reconstruction (decides, larger is better)" in section
+    assert "redundancy (smaller is better)" in section
+    assert section.count("<tr") == 5
+    ranks = re.findall(r'<tr[^>]*><td class="n" data-v="(\d)">', section)
+    assert ranks == ["1", "2", "3", "4"]
+    assert section.count('<tr class="best">') == 1
+    assert "Redundancy: how far the features repeat one another." in section
+
+
+def test_of_many_candidates_the_best_are_shown(monkeypatch):
+    monkeypatch.setattr(contents_module, "_MOST_CANDIDATES", 2)
+    X = factors()
+    search = LabelFreeSearch(
+        LaplacianScore(4), param_grid={"n_neighbors": [3, 4, 5]}, criterion="redundancy"
+    ).fit(X)
+    text = make_report(search, X, n_subsamples=0)
+    section = re.search('<section id="tuning">.*?</section>', text, flags=re.DOTALL).group()
+    assert "3 settings were tried" in section
+    assert "The table shows the best 2." in section
+    assert section.count("<tr") == 3
+
+
+def test_forced_and_barred_features_are_named():
+    X = factors()
+    names = [f"gene {i}" for i in range(30)]
+    selector = BSUFS(4, must_keep=[3, 1], never_keep=[7]).fit(X)
+    text = make_report(selector, X, feature_names=names, n_subsamples=0)
+    assert "<dt>Always kept</dt><dd>gene 1, gene 3</dd>" in text
+    assert "<dt>Never kept</dt><dd>gene 7</dd>" in text
+
+
+def test_wrong_parameters_are_named():
+    X = factors()
+    selector = MaxVariance(2).fit(X)
+    with pytest.raises(ValueError, match="max_rows must be 1 or more, got 0"):
+        make_report(selector, X, max_rows=0)
+    with pytest.raises(ValueError, match="image_shape"):
+        make_report(selector, X, n_subsamples=0, image_shape=(4, 4))
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    X = factors()
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def fail(*_):
+        raise OSError("full")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(OSError, match="full"):
+        make_report(MaxVariance(2).fit(X), X, path, n_subsamples=0)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["report.html"]
+    assert path.read_text() == "old"
+
+
+def test_clusters_are_shown_where_the_method_knows_of_them():
+    X = np.random.default_rng(0).standard_normal((60, 8))
+    X[:30, :3] += 4.0
+    for selector, shown, hidden in (
+        (AlignedBSUFS(3), "share between clusters", "A step between the kept"),
+        (BSUFS(3), "A step between the kept", "share between clusters"),
+    ):
+        page = make_report(selector.fit(X), X, n_subsamples=0)
+        assert shown in page
+        assert hidden not in page

@@ -1,0 +1,342 @@
+"""Reasons, frequencies and correlations against closed forms."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from bsufs import BSUFS
+from bsufs import explanation as module
+from bsufs._names import shortened
+from bsufs.inspection.explanation import (
+    SubsampleError,
+    around_the_cut,
+    check_image_shape,
+    explain,
+    explained_variance,
+    has_path,
+    names_of,
+    selected_correlations,
+)
+from bsufs.metrics.label_free import wilson_interval
+from bsufs.selectors import ColumnSubset, MaxVariance, RandomSelector, all_selectors
+
+
+def _factors(n=60, d=12, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 3)) @ rng.normal(size=(3, d)) + 0.3 * rng.normal(size=(n, d))
+
+
+@pytest.mark.parametrize("name", sorted(all_selectors()))
+def test_every_selector_is_explained(name):
+    X = _factors()
+    selector = all_selectors()[name](4).fit(X)
+    table = explain(selector, X, n_subsamples=2)
+    assert table["rank"].tolist() == list(range(1, 13))
+    in_order = table.sort_index()
+    assert (in_order["rank"] == selector.ranking_).all()
+    assert (in_order["selected"] == selector.support_).all()
+    assert (in_order["score"] == selector.scores_).all()
+    assert in_order["variance_share"].to_numpy() == pytest.approx(X.var(0) / X.var(0).sum())
+    assert table["selected"].tolist() == [True] * 4 + [False] * 8
+    assert (table["reason"].str.startswith("kept: ") == table["selected"]).all()
+    # Each part selects four.
+    assert table["frequency"].sum() == pytest.approx(4)
+
+
+def test_a_copy_is_explained_by_its_twin_and_a_constant_by_itself():
+    X = _factors()
+    X = np.column_stack([X, -3 * X[:, 2] + 7, np.full(60, 5.0)])
+    table = explain(BSUFS(12).fit(X), X, n_subsamples=0)
+    twins = table.loc[[2, 12]]
+    assert sorted(twins["selected"]) == [False, True]
+    # Of the two the one of larger variance stands for both.
+    assert table.loc[2, "closest"] == "x12"
+    assert table.loc[2, "correlation"] == pytest.approx(-1.0, abs=1e-12)
+    assert table.loc[2, "reason"] == "left out: a copy of x12 (correlation -1.00)"
+    assert table.loc[13, "reason"] == "left out: constant"
+    assert pd.isna(table.loc[13, "closest"])
+    assert np.isnan(table.loc[13, "correlation"])
+    assert table.loc[13, "variance_share"] == 0.0
+
+
+def test_forced_and_barred_features_are_said_to_be():
+    X = pd.DataFrame(_factors(), columns=list("abcdefghijkl"))
+    selector = BSUFS(3, must_keep=["l"], never_keep=["a"]).fit(X)
+    table = explain(selector, X, n_subsamples=3).set_index("name")
+    assert table.loc["l", "reason"] == "kept: always (must_keep)"
+    assert table.loc["l", "frequency"] == 1.0
+    assert table.loc["a", "reason"] == "left out: never to be kept (never_keep)"
+    assert table.loc["a", "frequency"] == 0.0
+    assert pd.isna(table.loc["a", "died_at"])
+
+
+def test_a_constant_is_kept_where_nothing_else_is_left():
+    X = np.column_stack([np.arange(6.0), np.ones(6)])
+    table = explain(MaxVariance(2).fit(X), X, n_subsamples=0)
+    assert table.loc[1, "reason"] == "kept: constant, but no other column was left"
+    # A selected feature is not closest to itself.
+    assert table["closest"].isna().all()
+
+
+def test_beside_a_constant_nothing_is_close():
+    X = np.column_stack([np.ones(9), np.arange(9.0), np.arange(9.0) ** 3])
+    table = explain(BSUFS(1, must_keep=[0]).fit(X), X, n_subsamples=0)
+    assert table["closest"].isna().all()
+    assert table.loc[1, "reason"].endswith("times the mean variance")
+
+
+def test_columns_of_the_same_variance_are_not_called_multiples():
+    X = np.random.default_rng(1).normal(size=(500, 4))
+    X /= X.std(axis=0)
+    table = explain(MaxVariance(2).fit(X), X, n_subsamples=0)
+    left_out = table.loc[~table["selected"], "reason"]
+    assert left_out.str.contains("places, about the mean variance; closest is x").all()
+
+
+def test_weak_correlations_are_no_reason():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(500, 4)) * [10, 9, 1, 0.01]
+    table = explain(MaxVariance(2).fit(X), X, n_subsamples=0)
+    assert table.loc[2, "reason"].startswith("left out: ranked 3 for 2 places, 0.0")
+    assert "times the mean variance; closest is x" in table.loc[2, "reason"]
+    assert "less than 0.01 times the mean variance" in table.loc[3, "reason"]
+    assert table.loc[0, "reason"] == "kept: ranked 1 of 4"
+
+
+def test_the_step_of_death_agrees_with_the_path():
+    X = _factors(d=30)
+    selector = BSUFS(5).fit(X)
+    table = explain(selector, X, n_subsamples=0)
+    n_alive = selector.path_["n_alive"]
+    for step, living in enumerate(n_alive.tolist(), start=1):
+        alive = table["died_at"].isna() | (table["died_at"] > step)
+        assert alive.sum() == living
+    survivors = table[table["died_at"].isna()]
+    assert len(survivors) == n_alive[-1]
+    assert "lived to the end of the path" in survivors.iloc[0]["reason"]
+    assert explain(MaxVariance(5).fit(X), X, n_subsamples=0)["died_at"].isna().all()
+    fixed = explain(BSUFS(5, lambda_row=0.5, max_iter=2000).fit(X), X, n_subsamples=0)
+    assert not fixed["reason"].str.contains("path").any()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 200), st.data())
+def test_the_interval_is_wilsons(n, data):
+    count = data.draw(st.integers(0, n))
+    low, high = wilson_interval([count / n], n)
+    z, p = 1.959963984540054, count / n
+    # The ends are where the normal test of the share just rejects: (p - q)^2 = z^2 q (1 - q) / n.
+    for end in (low[0], high[0]):
+        assert (p - end) ** 2 == pytest.approx(z**2 * end * (1 - end) / n, abs=1e-9)
+    assert 0 <= low[0] <= p <= high[0] <= 1
+
+
+def test_frequencies_carry_their_interval():
+    X = _factors()
+    table = explain(BSUFS(4).fit(X), X, n_subsamples=7)
+    assert set((7 * table["frequency"]).round(9)) <= set(range(8))
+    low, high = wilson_interval(table["frequency"], 7)
+    assert table["frequency_low"].to_numpy() == pytest.approx(low)
+    assert table["frequency_high"].to_numpy() == pytest.approx(high)
+    assert "% of subsamples" in table["reason"].iloc[0]
+
+
+def test_the_answer_depends_on_the_seed_alone():
+    X = _factors(n=30)
+    selector = RandomSelector(4, random_state=np.random.RandomState(0)).fit(X)
+    first = explain(selector, X, n_subsamples=4, random_state=3)
+    pd.testing.assert_frame_equal(first, explain(selector, X, n_subsamples=4, random_state=3))
+    shared = explain(selector, X, n_subsamples=4, random_state=3, n_jobs=2)
+    pd.testing.assert_frame_equal(first, shared)
+    other = explain(selector, X, n_subsamples=4, random_state=4)
+    assert (first["frequency"] != other["frequency"]).any()
+
+
+def test_parts_ask_for_as_many_features_and_say_nothing(capsys):
+    X = _factors()
+    calls = []
+    selector = BSUFS(verbose=2, callback=calls.append).fit(X)
+    capsys.readouterr()
+    calls.clear()
+    table = explain(selector, X, n_subsamples=3)
+    assert table["frequency"].sum() == pytest.approx(selector.support_.sum())
+    assert not calls
+    assert capsys.readouterr().out == ""
+
+
+def test_of_a_search_the_best_selector_is_explained():
+    X = _factors()
+    best = BSUFS(4, must_keep=[7]).fit(X)
+    search = SimpleNamespace(best_estimator_=best)
+    table = explain(search, X, n_subsamples=2)
+    pd.testing.assert_frame_equal(table, explain(best, X, n_subsamples=2))
+    assert table.loc[7, "reason"] == "kept: always (must_keep)"
+    assert has_path(search)
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+@pytest.mark.parametrize("method", [BSUFS, ColumnSubset])
+def test_sparse_data_are_explained_as_dense_ones(kind, method):
+    X = _factors()
+    X[np.abs(X) < 0.8] = 0
+    selector = method(4).fit(X)
+    dense = explain(selector, X, n_subsamples=2)
+    pd.testing.assert_frame_equal(dense, explain(selector, kind(X), n_subsamples=2))
+    curve = explained_variance(selector, kind(X))
+    pd.testing.assert_frame_equal(curve, explained_variance(selector, X), rtol=1e-8)
+
+
+def test_lists_will_do():
+    X = _factors(n=20, d=4)
+    table = explain(MaxVariance(2).fit(X), X.tolist(), n_subsamples=2)
+    pd.testing.assert_frame_equal(table, explain(MaxVariance(2).fit(X), X, n_subsamples=2))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 8), st.sampled_from([1e-200, 1.0, 1e200]))
+def test_the_closest_is_found_for_any_blocks(seed, n_blocks, unit):
+    X = _factors(n=10, d=8, seed=seed)
+    selector = MaxVariance(3).fit(X)
+    full = np.corrcoef(X.T)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_BLOCK_BYTES", 8 * 10 * n_blocks)
+        # No unit of X changes a correlation or a share, and none overflows.
+        table = explain(selector, X * unit, n_subsamples=0).sort_index()
+    chosen = np.flatnonzero(selector.support_)
+    for column in range(8):
+        others = chosen[chosen != column]
+        best = others[np.abs(full[column, others]).argmax()]
+        assert table.loc[column, "closest"] == f"x{best}"
+        assert table.loc[column, "correlation"] == pytest.approx(full[column, best], abs=1e-9)
+    assert table["variance_share"].sum() == pytest.approx(1.0)
+
+
+def test_of_equal_correlations_the_better_ranked_stands():
+    x = np.arange(10.0)
+    noise = np.tile([1.0, -1.0], 5)
+    X = np.column_stack([3 * x, -4 * x, x, noise])
+    assert explain(MaxVariance(2).fit(X), X, n_subsamples=0).loc[2, "closest"] == "x1"
+
+
+def test_twenty_thousand_features_need_no_square_array():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 20_000))
+    table = explain(MaxVariance(50).fit(X), X, n_subsamples=0)
+    assert len(table) == 20_000
+    assert table["reason"].str.len().max() < 200
+
+
+def test_a_part_that_cannot_be_fitted_is_told_with_its_cure():
+    X = np.zeros((12, 3))
+    X[0] = [1, 2, 3]
+    selector = BSUFS(1).fit(X)
+    with pytest.raises(SubsampleError, match=r"6 of the 12 rows.*constant.*n_subsamples=0"):
+        explain(selector, X)
+    assert len(explain(selector, X, n_subsamples=0)) == 3
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_subsamples": -1}, "n_subsamples must be 0"),
+        ({"subsample": 1.0}, "subsample must be a share"),
+        ({"subsample": 0}, "between 0 and 1, got 0"),
+        ({"feature_names": ["a"]}, "for each of the 12 features, got 1"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters, message):
+    X = _factors()
+    with pytest.raises(ValueError, match=message):
+        explain(MaxVariance(2).fit(X), X, **parameters)
+
+
+def test_wrong_data_and_selectors_are_refused():
+    X = _factors()
+    with pytest.raises(NotFittedError):
+        explain(MaxVariance(2), X)
+    with pytest.raises(ValueError, match="12 features"):
+        explain(MaxVariance(2).fit(X), X[:, :5])
+    with pytest.raises(ValueError, match="NaN"):
+        explain(MaxVariance(2).fit(X), np.where(X > 2, np.nan, X))
+
+
+def test_names_come_from_the_caller_the_frame_or_the_number():
+    X = _factors(d=3)
+    selector = MaxVariance(1).fit(X)
+    assert names_of(selector).tolist() == ["x0", "x1", "x2"]
+    assert names_of(selector, [1, "b", "c"]).tolist() == ["1", "b", "c"]
+    framed = MaxVariance(1).fit(pd.DataFrame(X, columns=["p", "q", "r"]))
+    assert names_of(framed).tolist() == ["p", "q", "r"]
+
+
+def test_correlations_among_the_selected():
+    X = np.column_stack([_factors(d=5), np.ones(60)])
+    selector = MaxVariance(6).fit(X)
+    found = selected_correlations(selector, X)
+    best_first = np.argsort(selector.ranking_)[:5]
+    assert found[:5, :5] == pytest.approx(np.corrcoef(X[:, best_first].T))
+    assert found[5].tolist() == [0, 0, 0, 0, 0, 1]
+
+
+def test_no_set_of_columns_exceeds_the_principal_components():
+    X = _factors()
+    selector = ColumnSubset(12).fit(X)
+    curve = explained_variance(selector, X)
+    Xc = X - X.mean(0)
+    values = np.linalg.svd(Xc, compute_uv=False) ** 2
+    assert curve["bound"].to_numpy() == pytest.approx(np.cumsum(values) / values.sum())
+    assert (curve["explained"] <= curve["bound"] + 1e-9).all()
+    first = Xc[:, np.argmin(selector.ranking_)]
+    alone = np.sum((Xc.T @ first) ** 2) / (first @ first) / values.sum()
+    assert curve["explained"].iloc[0] == pytest.approx(alone)
+    assert curve["explained"].iloc[-1] == pytest.approx(1.0)
+
+
+def test_the_bound_where_the_rank_or_the_price_ends_it(monkeypatch):
+    X = _factors(n=5)
+    assert explained_variance(MaxVariance(8).fit(X), X)["bound"].iloc[-1] == 1.0
+    constant = np.ones((4, 3))
+    assert (explained_variance(MaxVariance(2).fit(constant), constant) == 1.0).all(axis=None)
+    monkeypatch.setattr(module, "_SHORT_SIDE", 3)
+    monkeypatch.setattr(module, "_CHEAP_COMPONENTS", 2)
+    X = _factors()
+    bound = explained_variance(MaxVariance(4).fit(X), X)["bound"]
+    assert bound.notna().tolist() == [True, True, False, False]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text("ab é中\n\x1b\x00\udcff", max_size=300), st.integers(5, 60))
+def test_a_shortened_name_fits_and_can_be_shown(name, width):
+    short = shortened(name, width)
+    assert len(short) <= width
+    assert short.isprintable()
+    assert short == name or len(name) > width or not name.isprintable()
+
+
+def test_a_shortened_name_keeps_both_ends():
+    assert shortened("a\nb") == "a\\nb"
+    assert shortened("x" * 9999 + "7", 10) == "xxxxxx…xx7"
+
+
+@pytest.mark.parametrize(
+    ("most", "first", "last"), [(6, 3, 8), (30, 1, 16), (99, 1, 20), (1, 7, 7)]
+)
+def test_rows_around_the_cut(most, first, last):
+    frame = pd.DataFrame({"rank": range(1, 21), "selected": [True] * 6 + [False] * 14})
+    shown = around_the_cut(frame, most)["rank"]
+    assert (shown.iloc[0], shown.iloc[-1]) == (first, last)
+    assert len(shown) <= most
+
+
+def test_an_image_must_hold_every_feature():
+    assert check_image_shape((3, 4), 12) == (3, 4)
+    with pytest.raises(ValueError, match=r"rows \* columns = 12.*got \(3, 5\)"):
+        check_image_shape((3, 5), 12)
