@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from bsufs import BSUFS
-from bsufs import explanation as module
+from bsufs.inspection import explanation as module
 from bsufs._names import shortened
 from bsufs.inspection.explanation import (
     SubsampleError,

@@ -30,7 +30,7 @@ def test_reference_runs(dataset, run, start):
     selector = RNE(
         n_neighbors=parameters["k"],
         n_components=m,
-        normalize_samples=bool(parameters["row_normalize"]),
+        normalize_samples=bool(parameters["row_normalise"]),
         init=init,
         compat="reference",
     ).fit(X)
