@@ -22,7 +22,8 @@ class BestCut(ScoringSelector):
     def __init__(self, n_features_to_select="auto"):
         self.n_features_to_select = n_features_to_select
 
-    def _score(self, X, order):
+    def _score(self, data):
+        X = data.ordered
         # Relative to its largest entry, no column overflows when squared.
         deviation = X - X.mean(axis=0)
         largest = np.abs(deviation).max(axis=0)

@@ -425,8 +425,8 @@ def discriminative_laplacian(
     r"""Return the sum of the local discriminative matrices of all neighborhoods.
 
     A neighborhood with centered samples :math:`Y_i` adds :math:`J(\lambda I + Y_i Y_i')^{-1}J` to
-    its rows and columns, with J the centering matrix. The sum is positive semidefinite, and constant
-    vectors are in its null space.
+    its rows and columns, with J the centering matrix. The sum is positive semidefinite, and
+    constant vectors are in its null space.
     """
     n, k = indices.shape
     J = np.eye(k) - 1.0 / k

@@ -15,8 +15,8 @@ class Smallest(ScoringSelector):
     def __init__(self, n_features_to_select="auto"):
         self.n_features_to_select = n_features_to_select
 
-    def _score(self, X, order):
-        return -np.abs(X).max(axis=0)
+    def _score(self, data):
+        return -np.abs(data.ordered).max(axis=0)
 
 
 def test_a_selector_of_ones_own_keeps_them_too():

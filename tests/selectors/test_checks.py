@@ -7,17 +7,17 @@ from bsufs.selectors import MaxVariance, check_selector
 class FirstColumns(MaxVariance):
     """Breaks the promise that the order of the columns does not matter."""
 
-    def _fit(self, X, sample_weight):
-        scored = super()._fit(X, sample_weight)
-        object.__setattr__(scored, "scores", -np.arange(X.shape[1], dtype=float))
+    def _fit(self, data):
+        scored = super()._fit(data)
+        object.__setattr__(scored, "scores", -np.arange(data.X.shape[1], dtype=float))
         return scored
 
 
 class Infinite(MaxVariance):
     """Breaks the promise of finite scores."""
 
-    def _score(self, X, order):
-        return np.full(X.shape[1], np.inf)
+    def _score(self, data):
+        return np.full(data.X.shape[1], np.inf)
 
 
 class Overwriting(MaxVariance):
@@ -33,8 +33,8 @@ class Overwriting(MaxVariance):
 class Misplaced(MaxVariance):
     """Breaks the promise that fitted matrices follow the columns."""
 
-    def _score(self, X, order):
-        scores = super()._score(X, order)
+    def _score(self, data):
+        scores = super()._score(data)
         self.coef_ = scores[None, :]
         return scores
 

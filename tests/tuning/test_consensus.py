@@ -102,9 +102,9 @@ def test_halves_come_in_complementary_pairs():
     seen = []
 
     class Watching(MaxVariance):
-        def _score(self, X, order):
-            seen.append({row.tobytes() for row in np.sort(X, axis=1)})
-            return super()._score(X, order)
+        def _score(self, data):
+            seen.append({row.tobytes() for row in np.sort(data.X, axis=1)})
+            return super()._score(data)
 
     found = ConsensusSelector(Watching(), n_features_to_select=3, n_pairs=2).fit(X)
     assert [len(rows) for rows in seen] == [10] * 4

@@ -11,14 +11,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bsufs._typing import Array, Indices, Mask
-from bsufs.selectors._columns import canonical_order, column_variances, feature_mask
+from bsufs.selectors._columns import feature_mask
 from bsufs.selectors._dask_input import check_columns, chosen_columns, is_dask
+from bsufs.selectors._data import FitData
 from bsufs.selectors._validation import (
     checked_weight,
     non_finite,
@@ -133,7 +135,7 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
     selected_features_: NDArray[Any]
 
     @abstractmethod
-    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
+    def _fit(self, data: FitData) -> Scored:
         """Score the features of validated data."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -144,12 +146,22 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         self._forget()
         with self._forgetting_on_failure():
             self._validate_params()
-            X, weight = self._validated(X, sample_weight, reset=True)
-            require_two_rows(X.shape[0])
-            if weight is not None:
-                require_positive_weight(weight)
-            self._finish(self._fit(X, weight))
+            self._finish(self._fit(self._fit_data(X, sample_weight)))
         return self
+
+    def _fit_data(self, X: Any, sample_weight: Any) -> FitData:
+        """Return checked data; as they are where somebody else has checked them."""
+        if isinstance(X, FitData) and (self._accepts_sparse or not sparse.issparse(X.X)):
+            self.n_features_in_ = X.X.shape[1]
+            if X.names is not None:
+                self.feature_names_in_ = X.names
+            return X
+        X = X.X if isinstance(X, FitData) else X
+        X, weight = self._validated(X, sample_weight, reset=True)
+        require_two_rows(X.shape[0])
+        if weight is not None:
+            require_positive_weight(weight)
+        return FitData(X, weight, self._feature_names())
 
     @contextmanager
     def _forgetting_on_failure(self, keep: frozenset[str] = frozenset()) -> Iterator[None]:
@@ -289,23 +301,17 @@ class ScoringSelector(BaseSelector):
     components_: Array
 
     @abstractmethod
-    def _score(self, X: Any, order: Indices) -> Array:
-        """Return the scores of the columns of X, larger is better.
+    def _score(self, data: FitData) -> Array:
+        """Return the scores of the columns of `data.ordered`, larger is better."""
 
-        They come in an order of their own; `order` tells which columns of the caller's they are.
-        """
-
-    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
-        order = canonical_order(X)
-        ordered = X[:, order]
-        back = np.argsort(order)
-        scores = np.asarray(self._score(ordered, order), dtype=np.float64)[back]
+    def _fit(self, data: FitData) -> Scored:
+        scores = np.asarray(self._score(data), dtype=np.float64)[data.place]
         if "components_" in vars(self):
-            self.components_ = self.components_[:, back]
+            self.components_ = self.components_[:, data.place]
         return Scored(
             scores=scores,
-            variances=column_variances(ordered)[back],
-            position=back,
+            variances=data.variances,
+            position=data.place,
             auto_n_features=lambda best_first: _half(best_first.size),
         )
 

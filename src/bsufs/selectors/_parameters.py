@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array
-from bsufs.scatter import make_scatter
+from bsufs.selectors._data import FitData
 from bsufs.solvers.components import components_above_noise
 
 # What `n_components` may be for the methods that start from principal components: a number, a share
@@ -50,11 +50,11 @@ def checked_array(
     return array
 
 
-def n_directions(n_components: int | str, X: Any, rank: int) -> int:
+def n_directions(n_components: int | str, data: FitData, rank: int) -> int:
     """Return how many directions to look for within the space that the samples span."""
     limit = max(rank, 1)
     if isinstance(n_components, str):
-        return min(components_above_noise(make_scatter(X)), limit)
+        return min(components_above_noise(data.scatter), limit)
     if n_components > limit:
         raise ValueError(
             f"n_components must be at most {limit}, the number of dimensions that the samples "

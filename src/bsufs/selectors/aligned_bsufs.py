@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.kmeans import batched_kmeans
-from bsufs.scatter import Scatter, make_scatter
+from bsufs.scatter import Scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored
 from bsufs.selectors._cluster_shares import (
     Clusters,
@@ -20,8 +20,9 @@ from bsufs.selectors._cluster_shares import (
     LocalRows,
     SampleOfRows,
 )
-from bsufs.selectors._columns import canonical_order, find_duplicates
+from bsufs.selectors._columns import find_duplicates
 from bsufs.selectors._dask_input import cut_by_columns, gathered_rows, is_dask
+from bsufs.selectors._data import FitData
 from bsufs.selectors._partial_fit import StreamedSelector
 from bsufs.selectors._row_stream import RowSample, RowStream
 from bsufs.selectors.bsufs import BSUFS
@@ -261,9 +262,8 @@ class AlignedBSUFS(StreamedSelector):
         numbers = sample.numbers(X.shape[0])
         return self._solve(scatter, order, lambda now, _: DaskRows(now, numbers))
 
-    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
-        order = canonical_order(X)
-        return self._solve(make_scatter(X, None, order), order, _at_hand(self._sample().of(X)))
+    def _fit(self, data: FitData) -> Scored:
+        return self._solve(data.scatter, data.order, _at_hand(self._sample().of(data.X)))
 
     def _sample(self) -> RowSample:
         return RowSample(self.max_samples, self.random_state)

@@ -15,10 +15,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.penalties import row_norms
-from bsufs.scatter import Scatter, make_scatter
+from bsufs.scatter import Scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored
-from bsufs.selectors._columns import canonical_order, find_duplicates
+from bsufs.selectors._columns import find_duplicates
 from bsufs.selectors._dask_input import cut_by_columns, is_dask
+from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, checked_array
 from bsufs.selectors._partial_fit import StreamedSelector
 from bsufs.selectors._row_stream import RowStream
@@ -312,9 +313,8 @@ class BSUFS(StreamedSelector):
             return self._fit_dask(X, sample_weight)
         return self._fit_from_scratch(X, sample_weight)
 
-    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
-        order = canonical_order(X)
-        return self._solve(make_scatter(X, sample_weight, order), order)
+    def _fit(self, data: FitData) -> Scored:
+        return self._solve(data.scatter, data.order)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Take in a batch of rows; equal to `fit` on all rows so far, for any batching.

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
 
-from bsufs._typing import Array, Indices
-from bsufs.scatter import make_scatter, safe_unit_exponent
+from bsufs._typing import Array
+from bsufs.scatter import safe_unit_exponent
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._data import FitData
 from bsufs.solvers.column_subset import greedy_columns, pivoted_columns
 
 
@@ -87,9 +88,10 @@ class ColumnSubset(ScoringSelector):
         self.n_features_to_select = n_features_to_select
         self.method = method
 
-    def _score(self, X: Any, order: Indices) -> Array:
+    def _score(self, data: FitData) -> Array:
+        X = data.ordered
         result = (
-            greedy_columns(make_scatter(X))
+            greedy_columns(data.scatter)
             if self.method == "greedy"
             else pivoted_columns(_centered(X))
         )

@@ -9,10 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array, Indices
+from bsufs._typing import Array
 from bsufs.penalties import row_norms
-from bsufs.scatter import DenseScatter, FactoredScatter, Scatter, make_scatter
+from bsufs.scatter import DenseScatter, FactoredScatter, Scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored, ScoringSelector
+from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
 from bsufs.solvers.fuzzy_elastic_net import (
     ElasticNet,
@@ -164,14 +165,15 @@ class FENPCAFS(ScoringSelector):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
-        scored = super()._fit(X, sample_weight)
+    def _fit(self, data: FitData) -> Scored:
+        scored = super()._fit(data)
         # The coefficients were found for columns in an order of their own.
         self.coef_ = self.coef_[:, scored.position]
         return scored
 
-    def _score(self, X: Any, order: Indices) -> Array:
-        scatter = make_scatter(X)
+    def _score(self, data: FitData) -> Array:
+        X = data.ordered
+        scatter = data.scatter
         eigenvalues, W = principal_frame(scatter, self.n_components)
         m = eigenvalues.size
         as_reference = self.compat == "reference"

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array, Indices
+from bsufs._typing import Array
 from bsufs.penalties import row_norms
-from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
 from bsufs.solvers.feature_sparse import feature_sparse_subspace
 from bsufs.solvers.principal import in_units_of_data, principal_frame
@@ -112,7 +112,8 @@ class FSPCA(ScoringSelector):
         self.solver = solver
         self.max_iter = max_iter
 
-    def _score(self, X: Any, order: Indices) -> Array:
+    def _score(self, data: FitData) -> Array:
+        X = data.ordered
         d = X.shape[1]
         k = self._n_to_select(d)
         if isinstance(self.n_components, Integral) and int(self.n_components) > k:
@@ -121,7 +122,7 @@ class FSPCA(ScoringSelector):
                 f"cannot be orthonormal, got {self.n_components}. Ask for fewer components, more "
                 "features, or n_components='auto'."
             )
-        scatter = make_scatter(X)
+        scatter = data.scatter
         eigenvalues, eigenvectors = principal_frame(scatter, self.n_components)
         result = feature_sparse_subspace(
             scatter,

@@ -9,9 +9,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array, Indices
+from bsufs._typing import Array
 from bsufs.graphs import affinity, in_safe_units, nearest_samples
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._data import FitData
 
 
 class LaplacianScore(ScoringSelector):
@@ -94,7 +95,8 @@ class LaplacianScore(ScoringSelector):
         self.n_neighbors = n_neighbors
         self.weight = weight
 
-    def _score(self, X: Any, order: Indices) -> Array:
+    def _score(self, data: FitData) -> Array:
+        X = data.ordered
         X = in_safe_units(X)
         count = min(self.n_neighbors + 1, X.shape[0])
         neighbors = nearest_samples(X, count, with_mean_distance=self.weight == "heat")

@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bsufs._typing import Array, Indices
+from bsufs._typing import Array
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
 from bsufs.selectors._columns import column_variances
+from bsufs.selectors._data import FitData
 
 
 class MaxVariance(ScoringSelector):
@@ -66,6 +67,7 @@ class MaxVariance(ScoringSelector):
     def __init__(self, n_features_to_select: int | float | str = "auto") -> None:
         self.n_features_to_select = n_features_to_select
 
-    def _score(self, X: Any, order: Indices) -> Array:
+    def _score(self, data: FitData) -> Array:
+        X = data.ordered
         # Squares of very large entries overflow; such columns tie at the top.
         return np.minimum(column_variances(X), np.finfo(np.float64).max)

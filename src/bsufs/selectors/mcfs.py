@@ -9,10 +9,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array, Indices
+from bsufs._typing import Array
 from bsufs.graphs import affinity, in_safe_units, nearest_samples, spectral_responses
-from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._data import FitData
 from bsufs.solvers.components import components_above_noise
 from bsufs.solvers.lars import Design, lars
 
@@ -134,13 +134,14 @@ class MCFS(ScoringSelector):
         self.ridge = ridge
         self.compat = compat
 
-    def _score(self, X: Any, order: Indices) -> Array:
+    def _score(self, data: FitData) -> Array:
+        X = data.ordered
         n, d = X.shape
         n_nonzero = self._path_length(d)
         X = in_safe_units(X)
         neighbors = nearest_samples(X, min(self.n_neighbors + 1, n), with_mean_distance=True)
         self.eigenvalues_, responses = spectral_responses(
-            affinity(neighbors, "heat"), self._n_responses(X)
+            affinity(neighbors, "heat"), self._n_responses(data)
         )
         self.n_components_ = self.eigenvalues_.size
         as_reference = self.compat == "reference"
@@ -164,10 +165,10 @@ class MCFS(ScoringSelector):
             )
         return self.n_nonzero
 
-    def _n_responses(self, X: Any) -> int:
+    def _n_responses(self, data: FitData) -> int:
         if not isinstance(self.n_components, str):
             return self.n_components
-        return min(components_above_noise(make_scatter(X)), _MOST_AUTO_COMPONENTS)
+        return min(components_above_noise(data.scatter), _MOST_AUTO_COMPONENTS)
 
 
 def _mean_squared_length(X: Any) -> float:

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array, Indices
+from bsufs._typing import Array
 from bsufs.graphs import adaptive_neighbors, directed_affinity, in_safe_units, laplacian, symmetric
-from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._data import FitData
 from bsufs.solvers.components import components_above_noise
 from bsufs.solvers.self_representation import (
     SmoothnessOperator,
@@ -178,14 +178,15 @@ class NLGMS(ScoringSelector):
                 f"{self.max_memory:g} GB. Pass fewer rows, or raise max_memory if there is room."
             )
 
-    def _score(self, X: Any, order: Indices) -> Array:
+    def _score(self, data: FitData) -> Array:
+        X = data.ordered
         self._refuse_too_much_memory(*X.shape)
         X = _scaled_to_unit_interval(in_safe_units(X))
         d = X.shape[1]
         k = self._n_to_select(d)
         result = self_representation(
             X,
-            self._first_frame(X, k),
+            self._first_frame(data, k),
             k,
             n_neighbors=self.n_neighbors,
             lambda_nuclear=self.lambda_nuclear,
@@ -203,8 +204,8 @@ class NLGMS(ScoringSelector):
         self.stopping_reason_ = result.stopping_reason
         return result.scores
 
-    def _first_frame(self, X: Array, k: int) -> Array:
-        scatter = make_scatter(X)
+    def _first_frame(self, data: FitData, k: int) -> Array:
+        X, scatter = data.ordered, data.scatter
         if isinstance(self.n_components, str):
             m = min(components_above_noise(scatter), max(min(k - 1, scatter.max_rank), 1))
         else:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from bsufs._typing import Array, Indices
+from bsufs._typing import Array
 from bsufs.penalties import row_norms
-from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
 from bsufs.solvers.principal import principal_frame
 
@@ -19,8 +19,8 @@ class PCARowNorms(ScoringSelector):
 
     .. math:: \text{score}_i = \|w^i\|, \qquad W = \arg\max_{W'W = I} \operatorname{tr}(W'SW),
 
-    with S the scatter matrix of the centered data. This is Case I of the BSUFS paper: both penalties
-    switched off. It is what every sparse variant has to beat.
+    with S the scatter matrix of the centered data. This is Case I of the BSUFS paper: both
+    penalties switched off. It is what every sparse variant has to beat.
 
     Parameters
     ----------
@@ -84,8 +84,8 @@ class PCARowNorms(ScoringSelector):
         self.n_features_to_select = n_features_to_select
         self.n_components = n_components
 
-    def _score(self, X: Any, order: Indices) -> Array:
-        eigenvalues, W = principal_frame(make_scatter(X), self.n_components)
+    def _score(self, data: FitData) -> Array:
+        eigenvalues, W = principal_frame(data.scatter, self.n_components)
         self.components_ = W.T
         self.n_components_ = eigenvalues.size
         return row_norms(W)

@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from bsufs._typing import Array, Indices
+from bsufs._typing import Array
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._data import FitData
 
 
 class RandomSelector(ScoringSelector):
@@ -72,5 +73,6 @@ class RandomSelector(ScoringSelector):
         self.n_features_to_select = n_features_to_select
         self.random_state = random_state
 
-    def _score(self, X: Any, order: Indices) -> Array:
+    def _score(self, data: FitData) -> Array:
+        X = data.ordered
         return np.asarray(check_random_state(self.random_state).uniform(size=X.shape[1]))

@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bsufs._typing import Array, Indices
 from bsufs.graphs import directed_affinity, in_safe_units, nearest_samples, reconstruction_weights
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import checked_array
 from bsufs.solvers.neighborhood_embedding import (
     ElementwiseSplit,
@@ -175,7 +176,8 @@ class RNE(ScoringSelector):
         self.tol = tol
         self.random_state = random_state
 
-    def _score(self, X: Any, order: Indices) -> Array:
+    def _score(self, data: FitData) -> Array:
+        X, order = data.ordered, data.order
         as_reference = self.compat == "reference"
         X = in_safe_units(X)
         if self.normalize_samples:

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array, Indices
+from bsufs._typing import Array
 from bsufs.graphs import adaptive_neighbors, directed_affinity, in_safe_units, symmetric
 from bsufs.penalties import row_norms
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import n_directions
 from bsufs.solvers.reweighted import FactoredForm, QuadraticForm
 from bsufs.solvers.row_space import factor_of_samples, form_of_samples, row_space
@@ -160,7 +161,8 @@ class SOGFS(ScoringSelector):
         self.max_reweightings = max_reweightings
         self.tol = tol
 
-    def _score(self, X: Any, order: Indices) -> Array:
+    def _score(self, data: FitData) -> Array:
+        X = data.ordered
         n, d = X.shape
         literal = self.compat == "reference"
         Z = _standardized(in_safe_units(X), smoothed=literal)
@@ -197,7 +199,7 @@ class SOGFS(ScoringSelector):
     def _choose_sizes(self, Z: Array, rank: int) -> None:
         """Set the numbers of components and of clusters, and the weight that goes with them."""
         n, d = Z.shape
-        m = n_directions(self.n_components, Z, rank)
+        m = n_directions(self.n_components, FitData(Z), rank)
         c = min(m + 1, n) if isinstance(self.n_clusters, str) else self.n_clusters
         if c > n:
             raise ValueError(

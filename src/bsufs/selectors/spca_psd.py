@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array, Indices
-from bsufs.scatter import make_scatter
+from bsufs._typing import Array
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import checked_array
 from bsufs.solvers.principal import in_units_of, in_units_of_data
 from bsufs.solvers.psd_projection import psd_projection
@@ -25,8 +25,8 @@ class SPCAPSD(ScoringSelector):
     .. math:: \min_{\Omega \succeq 0} \|X_c - X_c \Omega\|_F^2
               + \lambda \sum_j \|\omega_j\| + \eta \operatorname{tr}(\Omega)
 
-    with X_c the centered data and omega_j the columns of Omega. Each iteration solves the reweighted
-    problem without the constraint and projects the result onto it.
+    with X_c the centered data and omega_j the columns of Omega. Each iteration solves the
+    reweighted problem without the constraint and projects the result onto it.
 
     Parameters
     ----------
@@ -143,9 +143,10 @@ class SPCAPSD(ScoringSelector):
         self.tol = tol
         self.random_state = random_state
 
-    def _score(self, X: Any, order: Indices) -> Array:
+    def _score(self, data: FitData) -> Array:
+        X, order = data.ordered, data.order
         n, d = X.shape
-        scatter = make_scatter(X)
+        scatter = data.scatter
         average = scatter.trace() / d
         lambda_row, eta = (
             (average or 1.0) if isinstance(weight, str) else in_units_of(scatter, float(weight))

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array, Indices
+from bsufs._typing import Array
 from bsufs.penalties import row_norms
-from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
 from bsufs.solvers.principal import in_units_of, in_units_of_data, principal_frame
 from bsufs.solvers.reweighted import negative_scatter, plain_value, reweighted_eigenvectors
@@ -137,8 +137,8 @@ class SPCAFS(ScoringSelector):
         self.max_iter = max_iter
         self.tol = tol
 
-    def _score(self, X: Any, order: Indices) -> Array:
-        scatter = make_scatter(X)
+    def _score(self, data: FitData) -> Array:
+        scatter = data.scatter
         eigenvalues, frame = principal_frame(scatter, self.n_components)
         m = eigenvalues.size
         if isinstance(self.gamma, str):

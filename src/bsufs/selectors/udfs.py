@@ -12,6 +12,7 @@ from bsufs._typing import Array, Indices
 from bsufs.graphs import discriminative_laplacian, in_safe_units, local_variance, nearest_samples
 from bsufs.penalties import row_norms
 from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import checked_array, n_directions
 from bsufs.solvers.reweighted import (
     FactoredForm,
@@ -171,11 +172,12 @@ class UDFS(ScoringSelector):
         )
         return row_weights(x0[order] ** 2, 1.0)
 
-    def _score(self, X: Any, order: Indices) -> Array:
+    def _score(self, data: FitData) -> Array:
+        X, order = data.ordered, data.order
         X = in_safe_units(X)
         d = X.shape[1]
         form, trace, rank = self._form(X)
-        m = n_directions(self.n_components, X, rank)
+        m = n_directions(self.n_components, data, rank)
         self.n_components_ = m
         self.components_ = np.zeros((m, d))
         if rank == 0:

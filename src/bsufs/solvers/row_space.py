@@ -1,7 +1,7 @@
 """Quadratic forms restricted to the row space of the data.
 
-With more features than samples most directions are invisible: every centered sample is orthogonal to
-them, any quadratic form of the data vanishes there, and a method that looks for its lowest
+With more features than samples most directions are invisible: every centered sample is orthogonal
+to them, any quadratic form of the data vanishes there, and a method that looks for its lowest
 eigenvectors would find nothing else. In the row space the problem is as well posed as for
 many samples.
 """

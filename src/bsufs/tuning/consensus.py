@@ -19,7 +19,8 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.label_free import wilson_interval
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored, in_order_of_rank
-from bsufs.selectors._columns import canonical_order, column_variances
+from bsufs.selectors._columns import canonical_order
+from bsufs.selectors._data import FitData
 from bsufs.selectors.bsufs import BSUFS
 from bsufs.solvers.components import start_frame
 from bsufs.stiefel import polar_factor
@@ -214,27 +215,26 @@ class ConsensusSelector(BaseSelector):
             return super()._wanted()
         return (BSUFS() if self.estimator is None else self.estimator)._wanted()
 
-    def _fit(self, X: Any, sample_weight: Array | None) -> Scored:
+    def _fit(self, data: FitData) -> Scored:
+        X = data.X
         seed = as_seed(self.random_state)
         d = X.shape[1]
         inside = selector_inside(self.estimator, seed)
         inside.set_params(n_features_to_select=self._wanted())
         inside = with_column_numbers(inside, self._feature_names(), d, np.arange(d))
-        variances = column_variances(X)
+        variances = data.variances
         self._plan_error_control(X.shape[0], variances)
         runs = list(self._runs(inside))
         trials = self._trials(inside, X, runs, seed)
-        order = canonical_order(X)
-        position = np.argsort(order)
-        self.trial_rankings_ = self._rankings(trials, variances, position)
+        self.trial_rankings_ = self._rankings(trials, variances, data.place)
 
         def auto_n_features(best_first: Indices) -> int:
-            return _prepared(inside, d)._fit(X, None).auto_n_features(best_first)
+            return _prepared(inside, d)._fit(data).auto_n_features(best_first)
 
         return Scored(
             scores=trials.mean(axis=0),
             variances=variances,
-            position=position,
+            position=data.place,
             auto_n_features=auto_n_features,
         )
 

@@ -70,7 +70,7 @@ def make_report(
     feature_names : sequence of str, optional
         Names of the columns, where X has none.
     n_subsamples, subsample, random_state, n_jobs : int, float, int, int
-        How stability is measured, see `bsufs.inspection.explanation.explain`; 0 subsamples to skip it.
+        How stability is measured, see `explain`; 0 subsamples to skip it.
     image_shape : tuple of int, optional
         Rows and columns, where the features are the pixels of an image row by row.
     comparison : pandas.DataFrame or Comparison, optional
