@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from bsufs.selectors import MaxVariance
 from tools import check_distribution as check
+from tools import check_docstrings
 from tools.lowest_versions import PROJECT, lowest_versions
 
 
@@ -93,3 +95,17 @@ def test_faults_end_the_check(tmp_path):
     source(tmp_path / "a.tar.gz", [])
     with pytest.raises(SystemExit, match="is missing"):
         check.main(Path(tmp_path))
+
+
+def test_every_docstring_is_complete_and_an_incomplete_one_is_named(monkeypatch, capsys):
+    names = set(check_docstrings.public_names("bsufs"))
+    assert {"bsufs.BSUFS", "bsufs.selectors.MaxVariance", "bsufs.scatter.make_scatter"} <= names
+    assert not any("._" in name for name in names)
+    monkeypatch.setattr(check_docstrings, "public_names", lambda package: [f"{package}.BSUFS"])
+    assert check_docstrings.main() == 0
+    monkeypatch.setattr(MaxVariance, "__doc__", "The variances of the columns as scores.")
+    monkeypatch.setattr(
+        check_docstrings, "public_names", lambda package: [f"{package}.selectors.MaxVariance"]
+    )
+    assert check_docstrings.main() == 1
+    assert "MaxVariance: PR01 Parameters {'n_features_to_select'}" in capsys.readouterr().out

@@ -8,8 +8,8 @@ from scipy import linalg
 
 from bsufs.graphs import discriminative_laplacian, nearest_samples
 from bsufs.selectors.udfs import UDFS
+from bsufs.solvers.forms import RowSpaceForm, row_space
 from bsufs.solvers.reweighted import lowest_eigenvectors
-from bsufs.solvers.row_space import RowSpaceForm, row_space
 from tests.golden import assert_agrees, golden_cases, golden_data
 
 
