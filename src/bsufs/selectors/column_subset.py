@@ -51,9 +51,6 @@ class ColumnSubset(ScoringSelector):
     Columns that are linear combinations of those picked (for more features than samples, all but
     n - 1) have nothing to add and are not picked; they rank behind all others, by variance.
 
-    The greedy rule runs on a recursion in the scatter matrix: a pick costs one product with it and
-    O(d) for each earlier pick, and the residual is not formed.
-
     References
     ----------
     Farahat, A. K., Ghodsi, A., Kamel, M. S. (2011). An efficient greedy method for unsupervised

@@ -86,21 +86,15 @@ class FENPCAFS(ScoringSelector):
 
     Notes
     -----
-    With u below 1, which the authors use, the penalty is concave in alpha; the closed form of the
-    public code is where its slope vanishes, and that is the maximizer, where a minimum is meant. By
-    default u is 2, for which the same closed form is the minimizer; with u at most 1 the minimum
-    is taken, at alpha = 0 or 1. With that no turn raises the objective.
+    With u below 1, which the authors use, the penalty is concave in alpha, and the closed form of
+    the public code is its maximizer where a minimum is meant. For u above 1 the same closed form is
+    the minimizer; with u at most 1 the minimum is taken here, at alpha = 0 or 1. So no turn raises
+    the objective.
 
-    The public code further starts from the singular vectors of the data before centering, adds a
-    ridge of 0.001 (more samples than features) or 0.01 (else), leaves one factor uncentered in the
-    second case, and takes the penalty of the last W but one in the value it stops by. All this is
-    what ``compat="reference"`` does, and none of it is done by default.
-
-    Its parameters gamma, proj_dim, u, p and s are `gamma`, `n_components`, `u`, `p` and `s`; its
-    demonstration has gamma = 100, u = 0.01, p = 0.5 and s = 1.
-
-    For more features than samples each iteration solves with an n x n matrix by the Woodbury
-    identity; no d x d array is formed.
+    With ``compat="reference"`` the start is that of the data before centering, a ridge of 0.001
+    (more samples than features) or 0.01 (else) is added, one factor is uncentered in the second
+    case, and the value has the penalty of the last W but one. The public code calls `n_components`
+    proj_dim; its demonstration has gamma = 100, u = 0.01, p = 0.5 and s = 1.
 
     References
     ----------

@@ -59,9 +59,8 @@ class FSPCA(ScoringSelector):
     numbers need not be nested. Within the set features are ranked by their row norm; outside all
     scores are zero, and the larger variance comes first.
 
-    The public code always runs 20 iterations; ending when the set repeats gives the same result.
-    Its parameters proj_dim, n_features and solver are `n_components`, `n_features_to_select` and
-    `solver`, and the matrix A that it takes is S here.
+    The public code always runs 20 iterations; ending when the set repeats gives the same result. It
+    calls `n_components` proj_dim and `n_features_to_select` n_features.
 
     References
     ----------

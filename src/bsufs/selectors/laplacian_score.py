@@ -44,15 +44,11 @@ class LaplacianScore(ScoringSelector):
 
     Notes
     -----
-    The original score is smaller for better features; one minus it is given here, so that larger is
-    better as everywhere in this library. The publication leaves t open; the mean distance makes the
-    score independent of the unit of the data.
+    The original score is smaller for better features; one minus it is given here. The publication
+    leaves t open; the mean distance makes the score independent of the unit of the data.
 
     Two samples are joined if either is among the neighbors of the other. Nearest samples at equal
-    distance are taken in the order of the rows. The reference implementation gives the same scores:
-    its parameters k and weight are `n_neighbors` and `weight`, with HeatKernel, Binary and Cosine
-    for "heat", "binary" and "cosine".
-
+    distance are taken in the order of the rows. The reference implementation gives the same scores.
     Memory grows with n_samples * n_neighbors; time with the square of n_samples.
 
     References

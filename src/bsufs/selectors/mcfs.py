@@ -65,8 +65,8 @@ class MCFS(ScoringSelector):
     Notes
     -----
     The publication has no ridge, and then a path ends at n_samples active features at the latest,
-    and is not unique among copies. The reference code adds a ridge to the Gram matrix but not to
-    the correlations, so that its path is not that of any objective. Here the ridge is in both,
+    and is not unique among duplicates. The reference code adds a ridge to the Gram matrix but not
+    to the correlations, so that its path is not that of any objective. Here the ridge is in both,
     which is the exact path of the elastic net; ``ridge=0`` gives that of the lasso.
 
     As in the publication columns are not centered and there is no intercept: standardize data whose
@@ -76,8 +76,7 @@ class MCFS(ScoringSelector):
     for two pieces only. Here they are the indicators of the pieces but the largest, in order of
     size, made orthogonal, with the degrees as weights, to the constant and then to each other.
 
-    The parameters k, n_eig and n_features of the reference runs are `n_neighbors`, `n_components`
-    and `n_nonzero`, with ``compat="reference"``.
+    The reference runs call `n_neighbors` k, `n_components` n_eig and `n_nonzero` n_features.
 
     References
     ----------

@@ -87,12 +87,11 @@ class NLGMS(ScoringSelector):
     samples and d features, which with the default `max_memory` allows some 4200 samples. Pass a
     sample of the rows if there are more.
 
-    The public code computes the distances of the projected samples and then sorts those of the
-    data, so that its graph never changes; it starts from random frames; and with more features than
-    samples its projection may leave the span of the samples, where it is arbitrary. Here the graph
-    is that of the projected samples, the start is the same for the same data, and the projection
-    stays in the span. ``compat="reference"`` keeps the first graph and does not restrict the
-    projection; use it with ``init="random"`` for the rest.
+    The public code sorts the distances of the data where those of the projected samples are meant,
+    so that its graph never changes; it starts from random frames; and with more features than
+    samples its projection may leave the span of the samples, where it is arbitrary.
+    ``compat="reference"`` keeps the first graph and does not restrict the projection; use it with
+    ``init="random"`` for the rest.
 
     References
     ----------

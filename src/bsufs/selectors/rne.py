@@ -87,13 +87,10 @@ class RNE(ScoringSelector):
     -----
     The reference code uses (I - R')X, which compares no sample with its own reconstruction; it adds
     the ridge only if there are more neighbors than features, so that copies of a sample make the
-    weights arbitrary; and it starts at random. Here it is (I - R)X, always with the ridge, and the
-    default start is the same for the same data.
-
-    With ``compat="reference"`` the numbers i of the start "sine" are those of the columns of X,
-    from 1; otherwise columns are numbered by content, so that their order does not matter. The
-    parameters k, m and row_normalize of the reference runs are `n_neighbors`, `n_components` and
-    `normalize_samples`. Drop repeated samples first for the reference code to be well defined.
+    weights arbitrary (drop them first); and it starts at random. Here it is (I - R)X, always with
+    the ridge, and the default start is the same for the same data: columns are numbered by content
+    so that their order does not matter; with ``compat="reference"`` as they come, from 1. The
+    reference runs call `n_neighbors` k and `n_components` m.
 
     For n_features > 3 n_samples, and above 8000 features, the multiplicative steps use another
     split of the quadratic term than the reference code, one that needs no square matrix of the size
@@ -168,13 +165,9 @@ class RNE(ScoringSelector):
         """Return what is left of each sample after its neighbors have rebuilt it."""
         n, d = X.shape
         k = min(self.n_neighbors, n - 1)
-        neighbors = nearest_samples(X, k + 1)
-        if self.compat != "reference":
-            indices = neighbors.others().indices
-            R = directed_affinity(indices, reconstruction_weights(X, indices, self.ridge))
-            return np.asarray(X - R @ X)
-        indices = neighbors.after_first().indices
-        ridge = self.ridge if k > d else 0.0
+        reference = self.compat == "reference"
+        ridge = 0.0 if reference and k <= d else self.ridge
+        indices = nearest_samples(X, k + 1).others(reference=reference).indices
         try:
             R = directed_affinity(indices, reconstruction_weights(X, indices, ridge))
         except np.linalg.LinAlgError as error:
@@ -182,7 +175,7 @@ class RNE(ScoringSelector):
                 "compat must be 'publication' for these data, got 'reference', whose local systems "
                 "are singular here. Repeated samples cause that: drop them, or use 'publication'."
             ) from error
-        return np.asarray(X - R.T @ X)
+        return np.asarray(X - (R.T if reference else R) @ X)
 
     def _first_embedding(self, order: Indices) -> Array:
         """Return where H starts, for columns in the given order."""

@@ -84,19 +84,14 @@ class SOGFS(ScoringSelector):
 
     Notes
     -----
-    With more features than samples the first term is zero on a whole subspace in which no two
-    samples differ; which directions of it the reference code returns is up to its eigensolver. Here
-    W is restricted to the span of the centered samples. For data that span all dimensions this
-    changes nothing.
-
-    The default weight of the reference code, 100, reduces W to m unit vectors, so that all but m
-    features are ranked by rounding; "auto" gives graded scores.
+    With more features than samples the first term is zero on a whole subspace, see `UDFS`; here W
+    is restricted to the span of the centered samples. The default weight of the reference code,
+    100, reduces W to m unit vectors, so that all but m features are ranked by rounding; "auto"
+    gives graded scores.
 
     Samples whose neighbors are all equally far weigh them alike here, and not at all in the
-    reference code; and a copy in an earlier row is not taken for the sample itself.
-
-    The parameters gamma, proj_dim, n_clusters, k and max_outer of the reference runs are `gamma`,
-    `n_components`, `n_clusters`, `n_neighbors` and `max_iter`, with ``compat="reference"``.
+    reference code; and a copy in an earlier row is not taken for the sample itself. The reference
+    runs call `n_components` proj_dim, `n_neighbors` k and `max_iter` max_outer.
 
     Memory grows with n_samples * (n_neighbors + n_clusters) and the square of the smaller of
     n_samples and n_features; time with the square of n_samples in each iteration.

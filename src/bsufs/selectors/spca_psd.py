@@ -74,24 +74,19 @@ class SPCAPSD(ScoringSelector):
     Notes
     -----
     The public code adds a ridge to the matrix it inverts, 0.001 for fewer features than samples and
-    0.01 for more, so that its two branches are not the same map; it is not needed, since the
-    reweighted penalty is positive, and by default there is none.
+    0.01 for more; it is not needed, since the reweighted penalty is positive, and by default there
+    is none.
 
     Projecting the solution of the problem without the constraint does not solve the problem with
     it, so an iteration may raise the objective, and with small weights it often does after the
-    first few. By default such an iteration is not taken and ends the run, so that the objective
-    never rises; ``compat="reference"`` takes it. The point reached is then not the minimizer: on
-    four sets of data with up to 4434 features the minimum, found by another solver, was 0.2 to 6 %
-    lower, with 47 to 50 of the best 50 features the same. Going only part of the way to the refused
-    Omega hardly helps, since the objective does not fall in that direction either: where tried it
-    gained less than 0.02 %.
+    first few. By default such an iteration is not taken and ends the run; ``compat="reference"``
+    takes it. The point reached is then not the minimizer: on four sets of data with up to 4434
+    features the minimum was 0.2 to 6 % lower, with 47 to 50 of the best 50 features the same. Going
+    only part of the way to the refused Omega gained less than 0.02 %.
 
-    The parameters lambda and eta of the public code are `lambda_row` and `eta`. Its start is
-    random; the deterministic start diag(1/d, 2/d, ..., 1) is
-    ``init=numpy.arange(1, d + 1) / d``.
-
-    For more than two features a sample Omega is kept as its eigenvectors, no more than samples, and
-    no d x d array is formed.
+    The public code calls `lambda_row` lambda; the deterministic start diag(1/d, 2/d, ..., 1) is
+    ``init=numpy.arange(1, d + 1) / d``. For more than two features per sample no d x d array is
+    formed.
 
     References
     ----------

@@ -62,16 +62,10 @@ class SPCAFS(ScoringSelector):
 
     Notes
     -----
-    The public code differs from the publication in three ways. It stops by the value with p = 1
-    whatever p is, and by an absolute tolerance, which for data of ordinary size means that all
-    iterations run; both are what ``compat="reference"`` does. And it hands a matrix that is
-    symmetric but for rounding to a general eigensolver, which for more features than samples may
-    return the wrong end of the spectrum; this is not reproduced: symmetric here in both modes.
-
-    Its parameters gamma, proj_dim and p are `gamma`, `n_components` and `p`; the code fixes p = 1.
-
-    For more features than samples each iteration solves with an n x n matrix by the Woodbury
-    identity; no d x d array is formed.
+    The public code stops by the value with p = 1 whatever p is, and by an absolute tolerance, which
+    for data of ordinary size means that all iterations run; so does ``compat="reference"``. For
+    more features than samples its general eigensolver may return the wrong end of the spectrum;
+    this is not reproduced. It calls `n_components` proj_dim, and fixes p = 1.
 
     References
     ----------

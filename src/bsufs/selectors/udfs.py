@@ -74,18 +74,16 @@ class UDFS(ScoringSelector):
     Notes
     -----
     With more features than samples, and with constant columns, the first term is zero on a whole
-    subspace in which no two samples differ, and the directions found there say nothing about the
-    data; which of them the reference code returns is up to its eigensolver. Here W is restricted to
-    the span of the centered samples. For data that span all dimensions this changes nothing. With
-    ``compat="reference"`` there is no such restriction; with more features than samples the result
-    then has a meaning only if `x0` is given.
+    subspace in which no two samples differ; which directions of it the reference code returns is up
+    to its eigensolver. Here W is restricted to the span of the centered samples, which changes
+    nothing for data that span all dimensions. With ``compat="reference"`` there is no such
+    restriction; with more features than samples the result then has a meaning only if `x0` is
+    given.
 
     For n_features <= n_neighbors + 1 the reference code uses another, differently scaled formula
-    for L; only ``compat="reference"`` does so here.
-
-    The parameters k, gamma, lambda, proj_dim and x0 of the reference runs are `n_neighbors`,
-    `gamma`, `ridge`, `n_components` and `x0` (linear: ``0.5 + 0.5 * np.arange(1, d + 1) / d``),
-    with ``compat="reference"``; its defaults are one neighbor and 1e-5 for both weights.
+    for L; only ``compat="reference"`` does so here. The reference runs call `n_neighbors` k,
+    `ridge` lambda and `n_components` proj_dim; their x0 is
+    ``0.5 + 0.5 * np.arange(1, d + 1) / d``.
 
     References
     ----------

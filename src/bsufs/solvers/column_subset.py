@@ -24,28 +24,13 @@ _TIED = 1e-10
 
 
 def greedy_columns(Xc: Array) -> tuple[Indices, Array]:
-    """Pick columns one by one, each explaining most of what is left of all columns.
+    """Pick centered columns one by one, each explaining most of what is left of all columns.
 
-    Picking column l takes e w' off E, with e = e_l / ||e_l|| and w = E'e. Its gain is ||w||^2, and
-    f_j = ||E'e_j||^2 changes by -2 w_j (E'E w)_j + ||w||^2 w_j^2 (E before the pick), so that a
-    pick costs a few products with E.
-
-    Parameters
-    ----------
-    Xc : array of shape (n_samples, n_features)
-        Centered columns.
-
-    Returns
-    -------
-    picked : array of int
-        The picks in order, until nothing is left to explain.
-    explained : array of the same shape
-        The variation of all columns that the picks up to each explain.
-
-    References
-    ----------
-    Farahat, A. K., Ghodsi, A., Kamel, M. S. (2011). An efficient greedy method for unsupervised
-    feature selection. IEEE International Conference on Data Mining.
+    Returns the picks in order, until nothing is left to explain, and the variation of all columns
+    that the picks up to each explain. Picking column l takes e w' off E, with e = e_l / ||e_l|| and
+    w = E'e. Its gain is ||w||^2, and f_j = ||E'e_j||^2 changes by
+    -2 w_j (E'E w)_j + ||w||^2 w_j^2 (E before the pick), so that a pick costs a few products with E
+    (Farahat, Ghodsi and Kamel, 2011).
     """
     n, d = Xc.shape
     # Lengths and angles are all that counts, and the triangular factor of a tall matrix has them.

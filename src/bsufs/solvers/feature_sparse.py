@@ -42,25 +42,9 @@ def largest(values: Array, count: int) -> Indices:
 def feature_sparse_subspace(
     scatter: Scatter, eigenvalues: Array, eigenvectors: Array, n_features: int, max_iter: int = 20
 ) -> Solution:
-    """Maximize tr(W'SW) over frames with few non-zero rows.
+    """Maximize tr(W'SW) over frames with few non-zero rows, given the m leading eigenpairs of S.
 
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S.
-    eigenvalues : array of shape (m,)
-        The m largest eigenvalues of S.
-    eigenvectors : array of shape (d, m)
-        Their eigenvectors.
-    n_features : int
-        Rows that may be non-zero, at least m.
-    max_iter : int, default=20
-        Iterations at most; zero gives the start, which is exact for rank(S) <= m.
-
-    Returns
-    -------
-    Solution
-        The frame and how it was reached.
+    Without iterations the result is the start, which is exact for rank(S) <= m.
     """
     m = eigenvalues.size
     features = largest((eigenvectors**2) @ eigenvalues, n_features)

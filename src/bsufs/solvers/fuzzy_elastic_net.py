@@ -98,32 +98,10 @@ def fuzzy_elastic_net(
     max_iter: int = 100,
     tol: float = 1e-5,
 ) -> tuple[Solution, float]:
-    """Alternate between frame, share and coefficients.
+    """Alternate between frame, share and coefficients; return the coefficients and alpha.
 
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S.
-    W : array of shape (d, m)
-        The first coefficients.
-    net : ElasticNet
-        The penalty.
-    step : callable
-        Gives W from the weights of its rows and Q.
-    reference : bool, default=False
-        Whether alpha is where the slope vanishes, be it a maximum, and the value takes the penalty
-        of the coefficients before the last step, as in the public code.
-    max_iter : int, default=100
-        Iterations at most.
-    tol : float, default=1e-5
-        Stop when the value changes by less, in absolute terms.
-
-    Returns
-    -------
-    solution : Solution
-        The coefficients and how they were reached.
-    alpha : float
-        The share of the ridge.
+    With `reference`, as in the public code, alpha is where the slope vanishes, be it a maximum, and
+    the value that is watched has the penalty of the coefficients before the last step.
     """
     trace = scatter.trace()
     share = net.stationary_share if reference else net.best_share

@@ -82,33 +82,10 @@ def neighborhood_embedding(
     max_inner_iter: int,
     tol: float | None,
 ) -> Solution:
-    """Minimize ||A H||_1 + alpha/4 ||H'H - I||^2 over non-negative H.
+    """Minimize ||A H||_1 + alpha/4 ||H'H - I||^2 from a positive H.
 
-    Parameters
-    ----------
-    A : array of shape (n, d)
-        Local reconstruction errors of the features.
-    H : array of shape (d, m)
-        Where to start; positive.
-    split : callable
-        How A'A is split, see `make_split`.
-    alpha : float
-        Weight of the orthogonality of the columns of H.
-    mu : float
-        First weight of the tie between M and A H.
-    mu_growth : float
-        What it is multiplied by after each outer iteration.
-    max_iter : int
-        Outer iterations at most.
-    max_inner_iter : int
-        Multiplicative steps in each.
-    tol : float or None
-        Stop when H changes, and M differs from A H, relatively by less; None never stops early.
-
-    Returns
-    -------
-    Solution
-        The embedding H; the one value of its history is the objective at the end.
+    Stops when H changes, and M differs from A H, relatively by less than `tol`; None never stops
+    early. The one value of the history of the result is the objective at the end.
     """
     AH = A @ H
     M: Array = AH

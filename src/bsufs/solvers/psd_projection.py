@@ -46,35 +46,10 @@ def psd_projection(
     max_iter: int = 100,
     tol: float = 1e-5,
 ) -> tuple[Solution, int]:
-    """Iterate reweighting and projection.
+    """Iterate reweighting and projection from a diagonal Omega.
 
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S.
-    X : array of shape (n, d)
-        The data that it is the scatter of.
-    start : array of shape (d,)
-        Diagonal of the first Omega, not negative.
-    lambda_row : float
-        Weight of the row penalty, positive.
-    eta : float
-        Weight of the trace.
-    ridge : float, default=0.0
-        Added to the diagonal of the matrix that is inverted.
-    descend : bool, default=True
-        Whether an iteration that would raise the objective is refused and ends the run.
-    max_iter : int, default=100
-        Iterations at most.
-    tol : float, default=1e-5
-        Stop when the objective changes by less, in absolute terms.
-
-    Returns
-    -------
-    solution : Solution
-        The column norms of Omega in place of W, and how they were reached.
-    rank : int
-        The number of positive eigenvalues of Omega.
+    Returns the column norms of Omega in place of W, and its number of positive eigenvalues. With
+    `descend` an iteration that would raise the objective is refused and ends the run.
     """
     n, d = X.shape
     if d > 2 * n:

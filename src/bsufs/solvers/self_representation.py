@@ -120,40 +120,15 @@ def self_representation(
     tol: float,
     reference: bool = False,
 ) -> tuple[Solution, Array]:
-    """Learn a graph, a self-representation and a projection with few features.
+    """Learn a graph, a self-representation and a projection with few features from a first W.
 
-    Parameters
-    ----------
-    X : array of shape (n, d)
-        The data, one sample in each row.
-    W : array of shape (d, m)
-        Where the frame starts.
-    n_features : int
-        Rows of W that may be non-zero.
-    n_neighbors : int
-        Neighbors of each sample.
-    lambda_nuclear, lambda_error : float
-        Weights of the nuclear norm and of the error.
-    mu, mu_growth : float
-        First weight of the augmented Lagrangian, and what it is multiplied by in each iteration.
-    max_iter : int
-        Iterations at most.
-    tol : float
-        Stop when the objective changes by less.
-    reference : bool, default=False
-        Whether to keep the graph of the data, take rho from the data, and leave the span of the
-        samples, as the public code does.
-
-    Returns
-    -------
-    solution : Solution
-        The frame and how it was reached.
-    scores : array of shape (d,)
-        The diagonal of A W (W'AW)^+ W'A.
+    Here X has one sample in each row. Returns the frame, and the diagonal of A W (W'AW)^+ W'A as
+    scores. With `reference`, as in the public code, the graph and rho stay those of the data, and
+    the frame may leave the span of the samples.
     """
     n, d = X.shape
     S, L, alpha = graph(X, n_neighbors)
-    # From here on the transposes of the matrices of the publication: one sample in each row.
+    # The transposes of the matrices of the publication, which has one sample in each column.
     E, Y1 = np.zeros((n, d)), np.zeros((n, d))
     Z, Y2 = np.zeros((n, n)), np.zeros((n, n))
     gram = X @ X.T

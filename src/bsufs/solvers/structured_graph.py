@@ -50,34 +50,12 @@ def structured_graph(
     tol: float,
     reference: bool = False,
 ) -> tuple[Solution, Any, float]:
-    """Learn a projection and a graph in pieces.
+    """Learn a projection of standardized data Z and a graph in pieces.
 
-    Parameters
-    ----------
-    Z : array of shape (n, d)
-        Standardized data.
-    basis : array of shape (d, r) or None
-        The space in which the projection has to stay; None for no restriction.
-    n_components, n_clusters, n_neighbors : int
-        Columns of W, pieces of the graph, and neighbors of each sample.
-    gamma : float
-        Weight of the row penalty.
-    max_iter, max_reweightings : int
-        Iterations at most, and eigenproblems at most in each step of W.
-    tol : float
-        A step of W ends when its value changes by less.
-    reference : bool, default=False
-        Whether neighbors that are equally far, copies of samples, and the value that ends a step
-        of W are treated as in the reference code.
-
-    Returns
-    -------
-    solution : Solution
-        The projection and how it was reached.
-    affinity : sparse array of shape (n, n)
-        The graph.
-    rank_weight : float
-        The last weight of the term that asks for pieces.
+    The projection stays in the span of `basis`, if there is one. Returns it with the affinities of
+    the graph and the last weight of the term that asks for pieces. With `reference` neighbors that
+    are equally far, copies of samples, and the value that ends a step of W are treated as in the
+    reference code.
     """
 
     def w_step(A: Any) -> Solution:
@@ -91,7 +69,7 @@ def structured_graph(
         )
 
     c = n_clusters
-    indices, weights, r = adaptive_neighbors(Z, n_neighbors, literal=reference)
+    indices, weights, r = adaptive_neighbors(Z, n_neighbors, reference=reference)
     rank_weight = r
     A = symmetric(directed_affinity(indices, weights))
     F = lowest_laplacian_eigenvectors(A, c)[1]
@@ -101,7 +79,7 @@ def structured_graph(
         P = Z @ step.W
         if iteration >= _FIRST_NEW_NEIGHBORS:
             found = nearest_samples(P, indices.shape[1] + 1)
-            indices = (found.after_first() if reference else found.others()).indices
+            indices = found.others(reference=reference).indices
         costs = pair_distances(P, indices) + rank_weight * pair_distances(F, indices)
         A = symmetric(directed_affinity(indices, onto_simplex(costs / (-2.0 * r))))
         step = w_step(A)
