@@ -15,8 +15,8 @@ from bsufs._typing import Array, Indices
 # A column whose residual has this share of its own variance left is a combination of the others:
 # what is left is rounding.
 _DEPENDENT = 1e-12
-# The recursion for ||E'e_j||^2 loses the digits by which it has shrunk. Beyond this factor it is
-# computed afresh, which happens a handful of times at most.
+# The recursions for ||e_j||^2 and ||E'e_j||^2 lose the digits by which they have shrunk. Beyond
+# this factor they are computed afresh, which happens a handful of times at most.
 _STALE = 1e-7
 
 # Gains that differ by less than this share are equal.
@@ -28,49 +28,43 @@ def greedy_columns(Xc: Array) -> tuple[Indices, Array]:
 
     Returns the picks in order, until nothing is left to explain, and the variation of all columns
     that the picks up to each explain. Picking column l takes e w' off E, with e = e_l / ||e_l|| and
-    w = E'e. Its gain is ||w||^2, and f_j = ||E'e_j||^2 changes by
+    w = E'e. Its gain is ||w||^2; ||e_j||^2 changes by -w_j^2, and ||E'e_j||^2 by
     -2 w_j (E'E w)_j + ||w||^2 w_j^2 (E before the pick), so that a pick costs a few products with E
     (Farahat, Ghodsi and Kamel, 2011).
     """
     n, d = Xc.shape
     # Lengths and angles are all that counts, and the triangular factor of a tall matrix has them.
-    E: Array = np.array(Xc) if n <= d else linalg.qr(Xc, mode="r", check_finite=False)[0][:d]
-    total = _squares(Xc)
+    root = Xc if n <= d else linalg.qr(Xc, mode="r", check_finite=False)[0][:d]
+    E: Array = np.array(root, order="F")
+    total, power = _measured(E)
+    left, fresh = total, float(power.max(initial=0.0))
     picked: list[int] = []
     gains: list[float] = []
-    power = _power(E)
-    fresh = float(power.max(initial=0.0))
     for _ in range(min(n - 1, d)):
-        left = _squares(E)
         free = left > _DEPENDENT * total
         if not free.any():
             break
         if float(power[free].max()) < _STALE * fresh:
-            power = _power(E)
+            left, power = _measured(E)
             fresh = float(power.max())
         gain = np.zeros(d)
         np.divide(power, left, out=gain, where=free)
         # The first of those that gain the same but for rounding, as duplicates do.
         best = int(np.argmax(gain >= (1.0 - _TIED) * gain.max()))
-        direction = E[:, best] / np.sqrt(left[best])
+        direction = E[:, best] / linalg.norm(E[:, best])
         w = E.T @ direction
         gains.append(float(w @ w))
         power = np.maximum(power - w * (2.0 * (E.T @ (E @ w)) - gains[-1] * w), 0.0)
-        E -= np.multiply.outer(direction, w)
-        E[:, best] = 0.0
+        left = np.maximum(left - w**2, 0.0)
+        E = linalg.blas.dger(-1.0, direction, w, a=E, overwrite_a=1)
+        E[:, best] = left[best] = 0.0
         picked.append(best)
     return np.array(picked, dtype=np.intp), np.cumsum(gains)
 
 
-def _squares(E: Array) -> Array:
-    squares: Array = np.einsum("ij,ij->j", E, E)
-    return squares
-
-
-def _power(E: Array) -> Array:
-    """Return ||E'e_j||^2 for all columns j."""
-    power: Array = np.einsum("ij,ij->j", E, (E @ E.T) @ E)
-    return power
+def _measured(E: Array) -> tuple[Array, Array]:
+    """Return ||e_j||^2 and ||E'e_j||^2 for all columns j."""
+    return np.einsum("ij,ij->j", E, E), np.einsum("ij,ij->j", E, (E @ E.T) @ E)
 
 
 def pivoted_columns(Xc: Array) -> tuple[Indices, Array]:

@@ -95,30 +95,10 @@ def reweighted_eigenvectors(
 ) -> Solution:
     """Minimize tr(W'MW) + gamma sum_i (||w^i||^2 + eps)^(p/2) over orthonormal W.
 
-    Parameters
-    ----------
-    form : QuadraticForm
-        The matrix M.
-    m : int
-        Number of columns of W.
-    gamma : float
-        Weight of the row penalty.
-    p : float, default=1.0
-        Its exponent, above 0, at most 2.
-    start_weights : array of shape (d,), optional
-        The first weights q; all one by default.
-    max_iter : int, default=50
-        Iterations at most.
-    tol : float or None, default=1e-6
-        Stop when the value changes by less, in absolute terms; None never stops early.
-    plain_value : bool, default=False
-        Whether to watch the objective for p = 1 without eps, whatever p is, as the reference
-        implementations do.
-
-    Returns
-    -------
-    Solution
-        The frame and how it was reached.
+    The first weights q are all one unless given. Stops when the value changes by less than `tol`,
+    in absolute terms; None never stops early. The value is the objective, which no iteration
+    increases, or, with `plain_value`, that for p = 1 without eps, whatever p is, by which the
+    reference implementations stop.
 
     Examples
     --------
