@@ -77,7 +77,7 @@ class ColumnSubset(ScoringSelector):
     def _score(self, data: FitData) -> Array:
         pick = greedy_columns if self.method == "greedy" else pivoted_columns
         picked, explained = pick(centered(data.ordered))
-        d = data.order.size
+        d = data.n_features
         scores = np.zeros(d)
         scores[picked] = 1.0 - np.arange(picked.size) / d
         # All that the last pick leaves is rounding, or columns would be left to pick.

@@ -89,7 +89,7 @@ class FSPCA(ScoringSelector):
 
     def _score(self, data: FitData) -> Array:
         scatter = data.scatter
-        k = self._n_to_select(data.order.size)
+        k = self._n_to_select(data.n_features)
         if isinstance(self.n_components, Integral) and int(self.n_components) > k:
             raise ValueError(
                 f"n_components must be at most n_features_to_select = {k}, or the components "

@@ -63,4 +63,4 @@ class RandomSelector(ScoringSelector):
     _parameter_constraints = constraints()
 
     def _score(self, data: FitData) -> Array:
-        return np.asarray(check_random_state(self.random_state).uniform(size=data.X.shape[1]))
+        return np.asarray(check_random_state(self.random_state).uniform(size=data.n_features))

@@ -61,7 +61,8 @@ class ElasticNet:
         """Return the alpha in [0, 1] that minimizes the penalty."""
         if self.u > 1.0:
             return self.stationary_share(ridge, row)
-        return 1.0 if ridge < self.s * row else 0.0
+        # Where both weigh the same but for rounding, the one that selects: the row penalty.
+        return 1.0 if ridge < (1.0 - 1e-9) * self.s * row else 0.0
 
     def weights(self, W: Array, alpha: float) -> Array:
         """Return the weights of ||w^i||^2 in the ridge problem that majorizes the penalty."""

@@ -25,11 +25,11 @@ def principal_frame(scatter: Scatter, n_components: int | float | str) -> tuple[
 
 
 def require_variation(scatter: Scatter) -> None:
-    """Raise an error if every column is constant, so that there are no principal components."""
+    """Raise an error if no column varies."""
     if not scatter.diagonal().any():
         raise ValueError(
-            "X must have at least one column that varies, but every column is constant. There is "
-            "nothing to select."
+            "X must have at least one column that varies, but every column is constant (after "
+            "weighting, and without never_keep). There is nothing to select."
         )
 
 
