@@ -1,14 +1,15 @@
 """Check the docstrings of the public objects as they are when imported, with their shared texts.
 
-Everything that `bsufs` and `bsufs.selectors` offer must be documented in full; elsewhere, what has
-sections in its docstring must have them complete. Methods and properties are checked in the same
-way; names with an underscore are not.
+Everything that `bsufs` and `bsufs.selectors` offer must be documented in full; elsewhere,
+where parameters, attributes or results are listed, they must be complete. Methods and properties
+are checked in the same way; names with an underscore are not.
 """
 
 from __future__ import annotations
 
 import inspect
 import pkgutil
+import re
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from typing import Any
 from numpydoc.validate import ERROR_MSGS, validate
 
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
+_SECTION = re.compile(r"^ *(Parameters|Attributes|Returns|Yields)\n *---", re.MULTILINE)
 # All that these offer must be documented in full.
 IN_FULL = ("bsufs", "bsufs.selectors")
 # Their docstrings are help texts.
@@ -35,8 +37,8 @@ def public_modules(package: str) -> Iterator[Any]:
 
 
 def has_sections(item: Any) -> bool:
-    """Tell whether a docstring is more than prose."""
-    return "\n    ---" in (item.__doc__ or "") or "\n---" in (item.__doc__ or "")
+    """Tell whether a docstring lists parameters, attributes or results."""
+    return bool(_SECTION.search(item.__doc__ or ""))
 
 
 def is_ours(item: Any) -> bool:
