@@ -25,7 +25,7 @@ selectors = {
 # border, where all of them are white.
 import matplotlib.pyplot as plt
 
-from bsufs.inspection.plots import plot_pixels
+from bsufs.inspection import plot_pixels
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
 for ax, (name, selector) in zip(axes, selectors.items(), strict=True):

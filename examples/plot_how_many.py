@@ -28,7 +28,7 @@ print(*selector.selected_features_, sep="\n")
 # no selection can get above that line.
 import matplotlib.pyplot as plt
 
-from bsufs.inspection.plots import plot_explained_variance
+from bsufs.inspection import plot_explained_variance
 
 plot_explained_variance(selector, X)
 

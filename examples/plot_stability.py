@@ -24,7 +24,7 @@ X = pd.DataFrame(np.hstack([*groups, noise]), columns=names)
 # Six columns are asked for where three factors are. `explain` fits again on 40 random halves of the
 # rows and says how often each column comes back, with a 95 % interval.
 from bsufs import BSUFS, explain
-from bsufs.inspection.plots import plot_stability
+from bsufs.inspection import plot_stability
 
 selector = BSUFS(6).fit(X)
 why = explain(selector, X, n_subsamples=40)

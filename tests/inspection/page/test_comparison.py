@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bsufs.inspection.page import Comparison, make_report
-from bsufs.inspection.page._comparison import overlaps, selection_masks
+from bsufs.inspection import Comparison, make_report
+from bsufs.inspection.page._figures import overlap_figure
+from bsufs.inspection.page._tables import selection_masks
 from bsufs.selectors import MaxVariance
 
 
@@ -23,7 +24,8 @@ def _page(data, comparison):
 
 def test_overlap_is_common_over_all():
     masks = {"a": np.array([1, 1, 0, 0], bool), "b": np.array([0, 1, 1, 1], bool)}
-    np.testing.assert_allclose(overlaps(masks), [[1, 0.25], [0.25, 1]])
+    picture = overlap_figure(masks).picture
+    assert re.findall(r">(\d\.\d\d)</text>", picture) == ["1.00", "0.25", "0.25", "1.00"]
 
 
 def test_a_mask_or_numbers_and_its_own_name_once():

@@ -12,19 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bsufs._atomic import atomic_write
 from bsufs._names import shortened
+from bsufs.inspection.findings import Findings
 from bsufs.inspection.page import _contents as contents
-from bsufs.inspection.page._comparison import Comparison, selection_masks
+from bsufs.inspection.page._charts import environment
 from bsufs.inspection.page._figures import figures
-from bsufs.inspection.page._findings import Findings, find
 from bsufs.inspection.page._tables import (
     LONGEST_NAME,
+    Comparison,
     comparison_table,
     feature_rows,
+    selection_masks,
     tuning_table,
 )
 
@@ -74,7 +75,7 @@ def make_report(
     image_shape : tuple of int, optional
         Rows and columns, where the features are the pixels of an image row by row.
     comparison : pandas.DataFrame or Comparison, optional
-        Other methods beside this one, a row each; shown as it is. A `Comparison` also holds what
+        Other methods beside this one, one row each; shown as it is. A `Comparison` also holds what
         they select, and the page shows how far they agree.
     about : mapping, optional
         More lines on the data, such as where they came from.
@@ -99,8 +100,7 @@ def make_report(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from bsufs import BSUFS
-    >>> from bsufs.inspection.page import make_report
+    >>> from bsufs import BSUFS, make_report
     >>> X = load_iris(as_frame=True).data
     >>> page = make_report(BSUFS(2).fit(X), X, n_subsamples=4)
     >>> page.startswith("<!DOCTYPE html>")
@@ -108,28 +108,26 @@ def make_report(
     """
     if max_rows < 1:
         raise ValueError(f"max_rows must be 1 or more, got {max_rows}.")
-    findings = find(
-        selector,
-        X,
-        n_subsamples=n_subsamples,
-        subsample=subsample,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        feature_names=feature_names,
-    )
+    found = Findings(selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs)
     if isinstance(comparison, pd.DataFrame):
         comparison = Comparison(comparison)
-    heading = f"{findings.method} kept {findings.n_selected} of {findings.n_features} features"
     page = _rendered(
-        title=shortened(title or heading, LONGEST_NAME),
-        **_on_the_selection(findings, about),
-        **_on_features(findings, comparison, max_rows),
-        figures=figures(findings, image_shape),
-        n_subsamples=n_subsamples,
-        n_part=f"{subsample:.0%}",
+        found=found,
+        title=shortened(title or _heading(found), LONGEST_NAME),
+        tiles=contents.tiles(found),
+        notes=contents.notes(found),
+        asked=contents.asked(found),
+        data=contents.data_in_numbers(found) | _in_words(about),
+        tuning=tuning_table(found.search),
+        figures=figures(found, image_shape),
+        **_on_features(found, comparison, max_rows),
+        not_measured=str(found.stability.failure or "")
+        if n_subsamples
+        else "It was not asked for.",
         command=shortened(command or "", _LONGEST_COMMAND),
         preparation=preparation or "",
-        seed=random_state,
+        python=contents.python_lines(found.selector),
+        versions=contents.versions(),
     )
     if path is None:
         return page
@@ -138,39 +136,29 @@ def make_report(
     return Path(path)
 
 
-def _on_the_selection(findings: Findings, about: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what the page says of the selection as a whole, and how to repeat it."""
-    explanation = findings.explanation
-    in_column_order = explanation["name"].sort_index().tolist()
+def _heading(found: Findings) -> str:
+    return f"{found.method} kept {found.n_selected} of {found.n_features} features"
+
+
+def _in_words(about: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return what a caller wants to be said, as text."""
     return {
-        "tiles": contents.tiles(explanation, findings.curve, findings.correlations),
-        "notes": contents.notes(explanation),
-        "asked": contents.asked(findings.selector, findings.search, in_column_order),
-        "tuning": tuning_table(contents.tuning(findings.search)),
-        "data": contents.data_in_numbers(findings.X, explanation) | contents.in_words(about),
-        "not_measured": findings.not_measured,
-        "n_features": findings.n_features,
-        "n_selected": findings.n_selected,
-        "python": contents.python_lines(findings.selector),
-        "versions": contents.versions(),
+        shortened(str(name)): shortened(str(value), contents.VALUE_WIDTH)
+        for name, value in (about or {}).items()
     }
 
 
-def _on_features(
-    findings: Findings, comparison: Comparison | None, max_rows: int
-) -> dict[str, Any]:
+def _on_features(found: Findings, comparison: Comparison | None, max_rows: int) -> dict[str, Any]:
     """Return the table of features, and what other methods make of them."""
-    explanation, own = findings.explanation, findings.method
     masks = {}
     if comparison is not None:
-        masks = selection_masks(comparison, own, findings.selector.support_)
-    rows = explanation.head(max_rows)
+        masks = selection_masks(comparison, found.method, found.selected)
+    others = {name: mask for name, mask in masks.items() if name != found.method}
+    rows = list(feature_rows(found, others, max_rows))
     return {
-        "rows": feature_rows(rows, {name: mask for name, mask in masks.items() if name != own}),
+        "rows": rows,
         "many": len(rows) > _MOST_PRINTED,
-        "has_others": bool(masks),
-        "has_path": bool(explanation["died_at"].notna().any()),
-        "has_frequency": not findings.not_measured,
+        "n_others": len(others),
         "comparison": None if comparison is None else comparison_table(comparison, masks),
     }
 
@@ -178,21 +166,10 @@ def _on_features(
 def _rendered(**parts: Any) -> str:
     """Return the page, with its own style and script and nothing from anywhere else."""
     style, script = _asset("selection.css"), _asset("selection.js")
-    template = _environment().get_template("selection.html.j2")
+    template = environment().get_template("selection.html.j2")
     # Style and script are files of this package, not data.
-    page = template.render(
+    return template.render(
         policy=_policy(style, script), style=Markup(style), script=Markup(script), **parts
-    )
-    return str(page)
-
-
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("bsufs.inspection.page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
     )
 
 
