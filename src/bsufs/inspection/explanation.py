@@ -88,6 +88,7 @@ def explain(
     'left out: 0.96 correlated with petal length (cm)'
     """
     found = Findings(selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs)
+    selector = found.selector
     if found.stability.failure is not None:
         raise found.stability.failure
     closest, correlation = found.closest
@@ -95,15 +96,15 @@ def explain(
     closest_names[closest < 0] = None
     words = [
         f"{'kept' if kept else 'left out'}: {why(found, column)}"
-        for column, kept in enumerate(found.selected.tolist())
+        for column, kept in enumerate(selector.support_.tolist())
     ]
     frame = pd.DataFrame(
         {
             # As objects: a name may hold what no column of text can.
             "name": pd.Series(found.names, dtype=object),
-            "rank": found.ranking,
-            "score": found.scores,
-            "selected": found.selected,
+            "rank": selector.ranking_,
+            "score": np.asarray(selector.scores_, dtype=np.float64),
+            "selected": selector.support_,
             "eliminated_at": pd.arrays.IntegerArray(
                 found.eliminated_at.astype(np.int64), found.eliminated_at == 0
             ),
@@ -123,7 +124,7 @@ def explain(
 
 def why(found: Findings, column: int) -> str:
     """Return in plain words why one feature was kept or left out."""
-    kept, rank = found.selected[column], found.ranking[column]
+    kept, rank = found.selector.support_[column], found.selector.ranking_[column]
     closest, correlation = (values[column] for values in found.closest)
     name = shortened(found.names[closest], _NAME_WIDTH)
     match found.reasons[column]:
@@ -155,7 +156,7 @@ def _course(found: Findings, column: int) -> str:
         return f", clusters explain {found.cluster_share[column]:.0%} of it"
     if found.eliminated_at[column]:
         return f", eliminated at step {found.eliminated_at[column]} of {found.selector.n_iter_}"
-    if found.selected[column] and found.path is not None:
+    if found.selector.support_[column] and found.path is not None:
         return ", remained to the end of the path"
     return ""
 

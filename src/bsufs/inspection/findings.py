@@ -152,27 +152,12 @@ class Findings:
     @property
     def n_selected(self) -> int:
         """Number of selected features."""
-        return int(np.sum(self.selected))
-
-    @property
-    def selected(self) -> Mask:
-        """Which features are selected."""
-        return np.asarray(self.selector.support_)
-
-    @property
-    def ranking(self) -> Indices:
-        """Rank of each feature, 1 for the best."""
-        return np.asarray(self.selector.ranking_)
-
-    @property
-    def scores(self) -> Array:
-        """Score of each feature, larger is better."""
-        return np.asarray(self.selector.scores_, dtype=np.float64)
+        return int(np.sum(self.selector.support_))
 
     @cached_property
     def best_first(self) -> Indices:
         """Numbers of all columns, best first."""
-        return np.argsort(self.ranking)
+        return np.argsort(self.selector.ranking_)
 
     @property
     def chosen(self) -> Indices:
@@ -261,14 +246,14 @@ class Findings:
     def reasons(self) -> NDArray[np.object_]:
         """The `Reason` of each feature."""
         forced, barred = self.forced_and_barred
-        left_out, similarity = ~self.selected, np.abs(self.closest[1])
+        left_out, similarity = ~self.selector.support_, np.abs(self.closest[1])
         reasons = np.full(self.n_features, Reason.RANK, dtype=object)
         # What comes later weighs more.
         reasons[left_out & (similarity >= _NOTABLE)] = Reason.CORRELATED
         reasons[left_out & (similarity >= _DUPLICATE)] = Reason.DUPLICATE
         reasons[self.variance_share <= 0] = Reason.CONSTANT
         reasons[barred] = Reason.NEVER_KEEP
-        reasons[self.selected & forced] = Reason.MUST_KEEP
+        reasons[self.selector.support_ & forced] = Reason.MUST_KEEP
         return reasons
 
     @cached_property

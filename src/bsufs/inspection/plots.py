@@ -113,7 +113,7 @@ def plot_scores(selector: Any, *, ax: Axes | None = None) -> Axes:
     'score'
     """
     found = Findings(selector)
-    k, scores = found.n_selected, found.scores[found.best_first]
+    k, scores = found.n_selected, found.selector.scores_[found.best_first]
     ranks = np.arange(1, scores.size + 1)
     ax = _axes(ax)
     ax.plot(ranks[:k], scores[:k], "o", color=KEPT, ms=5, label=f"{k} selected")

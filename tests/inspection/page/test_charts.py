@@ -114,31 +114,31 @@ def test_pixels_lie_row_by_row():
     assert 'd="M2 1h1v1h-1z" fill="#7d7d7d"' in picture
 
 
-def _found(scores, n_selected=1):
+def _scores(scores, n_selected=1):
     names = np.array([f"x{i}" for i in range(len(scores))], dtype=object)
-    nobody = np.full(len(scores), np.nan)
-    return SimpleNamespace(
-        scores=np.asarray(scores), names=names, best_first=np.arange(len(scores)),
-        n_features=len(scores), n_selected=n_selected, cluster_share=nobody,
+    found = SimpleNamespace(
+        names=names, best_first=np.arange(len(scores)),
+        n_features=len(scores), n_selected=n_selected,
     )  # fmt: skip
+    return figures._by_rank(found, np.asarray(scores), "score")
 
 
 def test_each_score_says_whose_it_is():
-    picture = figures._scores(_found(np.linspace(1, 0, 20_000), n_selected=5)).picture
+    picture = _scores(np.linspace(1, 0, 20_000), n_selected=5)
     assert "x0: rank 1, score 1, kept" in picture
     assert "x19999: rank 20000, score 0, left out" in picture
 
 
 @pytest.mark.parametrize("scores", [[2.0, 2.0], [1e9, -5.0], [3e-9, 1e-9], [5.0]])
 def test_any_scores_can_be_drawn(scores):
-    points = _circles(figures._scores(_found(scores)).picture)
+    points = _circles(_scores(scores))
     assert len(points) == len(scores)
     assert all(34 <= y <= 254 for _, y in points)
 
 
 def test_each_step_says_what_remains():
     path = Path(np.array([100, 10, 1]), np.array([0.1, 0.2, 0.3]), np.array([0.8, 0.7, 0.6]))
-    picture = figures._path(_found(np.zeros(100), n_selected=10), path).picture
+    picture = figures._path(path, 10)
     words = "step 2: 10 features remain; weight 0.2; components carry 70.0% of the variance"
     assert words in picture
     assert "M72 144H466" in picture
@@ -148,7 +148,7 @@ def test_each_number_of_features_says_what_it_explains():
     found = SimpleNamespace(
         n_selected=3, explained=np.array([0.0, 0.5, 1.0]), bound=np.array([0.5, np.nan, 1.0])
     )
-    picture = figures._explained(found).picture
+    picture = figures._explained(found)
     points = _circles(picture)
     assert {(72.0, 254.0), (269.0, 144.0), (466.0, 34.0), (72.0, 144.0)} <= set(points)
     assert len(points) == 5

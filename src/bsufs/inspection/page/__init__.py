@@ -3,7 +3,7 @@
 from bsufs._extras import needs
 
 with needs("bsufs.inspection.page", "report"):
+    from bsufs.inspection.page._comparison import Comparison
     from bsufs.inspection.page._page import make_report
-    from bsufs.inspection.page._tables import Comparison
 
 __all__ = ["Comparison", "make_report"]

@@ -6,22 +6,20 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from bsufs import _colors as colors
 from bsufs._names import shortened
 from bsufs._typing import Array, Indices
+from bsufs.inspection.page._templates import environment
 
 # Narrow, so that letters stay legible when a telephone shrinks the picture.
 _WIDTH, _HEIGHT = 480, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 466, 34, 254
-# A bar chart leaves more room for names, and has a row for each.
-_BARS_LEFT, _BARS_RIGHT = 170, 464
+# A bar chart leaves more room for names.
+_BARS = 170, 464
 # More points than this cannot be told apart at that width.
 _MOST_POINTS = 240
 _LEVELS = 20
@@ -88,22 +86,6 @@ class Scale:
         return [tick for tick in every if self.low - slack <= tick <= self.high + slack]
 
 
-@cache
-def environment() -> Environment:
-    """Return what fills in the templates: everything is escaped that is not markup already."""
-    templates = Environment(
-        loader=PackageLoader("bsufs.inspection.page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    templates.filters.update(number=_number, shortened=shortened, minus=_with_minus_sign)
-    templates.globals.update(colors=colors, WIDTH=_WIDTH, HEIGHT=_HEIGHT)
-    templates.globals.update(LEFT=_LEFT, RIGHT=_RIGHT, TOP=_TOP, BOTTOM=_BOTTOM)
-    return templates
-
-
 def line_chart(
     series: Sequence[Series],
     *,
@@ -120,6 +102,10 @@ def line_chart(
     widths = [48 + 7.4 * len(line.label) for line in series]
     return _drawn(
         "line_chart",
+        width=_WIDTH,
+        height=_HEIGHT,
+        across=across,
+        up=up,
         x_ticks=[(across(tick), _tick(tick)) for tick in across.ticks(whole=True)],
         y_ticks=[(up(tick), _tick(tick)) for tick in up.ticks()],
         mark=None if mark is None else up(mark),
@@ -147,8 +133,7 @@ def _points(
 
 def bar_chart(bars: Sequence[Bar]) -> Markup:
     """Draw how often features are chosen again, with intervals."""
-    across = Scale(0, 1, _BARS_LEFT, _BARS_RIGHT)
-    return _drawn("bar_chart", bars=bars, left=_BARS_LEFT, across=across)
+    return _drawn("bar_chart", width=_WIDTH, across=Scale(0, 1, *_BARS), bars=bars)
 
 
 def heat_map(
@@ -163,9 +148,10 @@ def heat_map(
     level = np.round((values - low) / (1 - low) * _LEVELS).astype(int)
     return _drawn(
         "heat_map",
+        width=_WIDTH,
         title=title,
         what=what,
-        low=_with_minus_sign(str(low)),
+        low=low,
         left=left,
         size=size,
         bottom=8 + size * k,
@@ -215,16 +201,6 @@ def _cells_by_level(level: Array) -> Iterator[tuple[int, str]]:
     for shade in np.unique(level).tolist():
         places = np.argwhere(level == shade).tolist()
         yield shade, "".join(f"M{column} {row}h1v1h-1z" for row, column in places)
-
-
-def _with_minus_sign(number: str) -> str:
-    """Return a number with the sign that print uses instead of a hyphen."""
-    return number.replace("-", "\N{MINUS SIGN}")
-
-
-def _number(value: float) -> str:
-    """Return a coordinate in few letters."""
-    return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def _tick(value: float) -> str:

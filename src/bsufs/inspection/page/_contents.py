@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import inspect
 import platform
-from collections.abc import Iterator
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 import bsufs
 import bsufs.selectors
 from bsufs._names import shortened
 from bsufs.inspection.findings import Findings, Reason
-from bsufs.inspection.page._tables import NAME_WIDTH
+from bsufs.tuning.criteria import CRITERIA
 
 # Variances that differ by this share are those of columns that were standardized.
 _ALIKE = 1e-6
-# Standard deviations that differ by more are those of different units.
-_MANY_TIMES = 100
-VALUE_WIDTH = 200
+_NAME_WIDTH, VALUE_WIDTH = 60, 200
+_MOST_CANDIDATES = 100
+_MEANINGS = {
+    "reconstruction": "how much of rows not seen the features explain",
+    "permutation_gap": "how much more they explain than where nothing is related",
+    "clustering_agreement": "how far k-means finds the clusters that it finds on all features",
+    "restart_agreement": "how far restarts of k-means find the same clusters",
+    "redundancy": "how far the features repeat one another",
+    "stability": "how far the method selects the same on other rows",
+    "rank_mean": "the mean of the ranks by the others, from 0 to 1",
+}
 _FORCED = {"must_keep": "Always kept", "never_keep": "Never kept"}
-
-
-class Tile(NamedTuple):
-    """A number that tells much, with its words."""
-
-    number: str
-    words: str
 
 
 def asked(found: Findings) -> dict[str, str]:
@@ -47,7 +48,7 @@ def asked(found: Findings) -> dict[str, str]:
     lines["Other settings"] = others or "the defaults"
     for heading, mask in zip(_FORCED.values(), found.forced_and_barred, strict=True):
         if mask.any():
-            meant = ", ".join(shortened(name, NAME_WIDTH) for name in found.names[mask])
+            meant = ", ".join(shortened(name, _NAME_WIDTH) for name in found.names[mask])
             lines[heading] = shortened(meant, VALUE_WIDTH)
     if found.search is not selector:
         lines["Settings chosen by"] = type(found.search).__name__
@@ -88,45 +89,43 @@ def data_in_numbers(found: Findings) -> dict[str, str]:
     elif varying.size:
         # Of equal ones the better ranked.
         largest = found.best_first[share[found.best_first].argmax()]
-        name = shortened(found.names[largest], NAME_WIDTH)
+        name = shortened(found.names[largest], _NAME_WIDTH)
         lines["Largest variance"] = f"{name}, {share.max():.2%} of the total"
     return lines
 
 
-def notes(found: Findings) -> Iterator[str]:
-    """Go through what a careful reader should know before trusting the selection."""
-    spread = np.sqrt(found.variance_share[found.variance_share > 0])
-    if spread.size and spread.max() > _MANY_TIMES * np.median(spread):
-        times = spread.max() / np.median(spread)
-        yield (
-            f"The largest standard deviation of a column is {times:.0f} times the middle one. If "
-            "the columns have different units, standardize them first: methods that look at "
-            "variance prefer the large ones."
-        )
-    wavering = int(np.sum(found.stability.frequency[found.chosen] < 0.5))
-    if wavering:
-        yield (
-            f"Of the {found.n_selected} kept features {wavering} would be chosen on less than half "
-            "of the subsamples: others could take their place."
-        )
+def tuning(search: Any) -> dict[str, Any] | None:
+    """Return how a search came to its settings."""
+    if getattr(search, "criteria_", None) is None:
+        return None
+    candidates = pd.DataFrame(search.criteria_).sort_values("rank", kind="stable")
+    decisive = getattr(search.criterion, "name", search.criterion)
+    chosen = ", ".join(f"{name}={value!r}" for name, value in search.best_params_.items())
+    first = ["rank", *(name for name in candidates if name != "rank")]
+    headings = {name: _candidate_heading(name, decisive) for name in candidates}
+    judged = [name for name in candidates if name in CRITERIA and name in _MEANINGS]
+    return {
+        "n_tried": len(candidates),
+        "decisive": _in_plain(decisive).capitalize(),
+        "score": search.best_score_,
+        "chosen": shortened(chosen, VALUE_WIDTH),
+        "table": candidates[first].head(_MOST_CANDIDATES).rename(columns=headings),
+        "meanings": {_in_plain(name): _MEANINGS[name] for name in judged},
+    }
 
 
-def tiles(found: Findings) -> Iterator[Tile]:
-    """Go through the numbers that tell most."""
-    k, d = found.n_selected, found.n_features
-    yield Tile(f"{k}", f"of {d} features kept")
-    explained, bound = found.explained[-1], found.bound[-1]
-    if not np.isnan(explained):
-        most = "" if np.isnan(bound) else f"; as many principal components: {bound:.1%}"
-        yield Tile(f"{explained:.1%}", f"of the variance explained by regression{most}")
-    if k > 1:
-        pairs = np.abs(found.correlations[np.triu_indices(k, 1)])
-        words = f"mean absolute correlation among the kept; the largest is {pairs.max():.2f}"
-        yield Tile(f"{pairs.mean():.2f}", words)
-    frequency = found.stability.frequency[found.chosen].mean()
-    if not np.isnan(frequency):
-        words = f"of the kept are chosen again on a subsample of the rows; by chance {k / d:.1%}"
-        yield Tile(f"{frequency:.0%}", words)
+def _candidate_heading(name: str, decisive: str) -> str:
+    if name == "n_features":
+        return "features"
+    if name not in CRITERIA:
+        return name.removeprefix("param_")
+    larger = getattr(CRITERIA[name], "larger_is_better", True)
+    role = "decides, " if name == decisive else ""
+    return f"{_in_plain(name)} ({role}{'larger' if larger else 'smaller'} is better)"
+
+
+def _in_plain(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def python_lines(selector: Any) -> str:

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
-from markupsafe import Markup
 
 from bsufs._atomic import atomic_write
 from bsufs._names import shortened
+from bsufs.inspection.explanation import why
 from bsufs.inspection.findings import Findings
 from bsufs.inspection.page import _contents as contents
-from bsufs.inspection.page._charts import environment
-from bsufs.inspection.page._figures import figures
-from bsufs.inspection.page._tables import (
-    LONGEST_NAME,
-    Comparison,
-    comparison_table,
-    feature_rows,
-    selection_masks,
-    tuning_table,
-)
+from bsufs.inspection.page._comparison import Comparison, selection_masks
+from bsufs.inspection.page._figures import MOST_BARS, MOST_CELLS, overlap_map, pictures
+from bsufs.inspection.page._templates import rendered
 
-_LONGEST_COMMAND = 4000
+_NOT_ASKED_FOR = "It was not asked for."
+_LONGEST_TITLE, _LONGEST_COMMAND = 300, 4000
 # A longer table would fill dozens of sheets with features that were left out.
 _MOST_PRINTED = 150
 
@@ -109,21 +100,37 @@ def make_report(
     if max_rows < 1:
         raise ValueError(f"max_rows must be 1 or more, got {max_rows}.")
     found = Findings(selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs)
+    heading = f"{found.method} kept {found.n_selected} of {found.n_features} features"
+    columns = found.best_first[:max_rows].tolist()
     if isinstance(comparison, pd.DataFrame):
         comparison = Comparison(comparison)
-    page = _rendered(
+    masks = {}
+    if comparison is not None:
+        masks = selection_masks(comparison, found.method, found.selector.support_)
+    others = {name: mask for name, mask in masks.items() if name != found.method}
+    spread = np.sqrt(found.variance_share[found.variance_share > 0])
+    page = rendered(
         found=found,
-        title=shortened(title or _heading(found), LONGEST_NAME),
-        tiles=contents.tiles(found),
-        notes=contents.notes(found),
+        title=shortened(title or heading, _LONGEST_TITLE),
+        redundancy=np.abs(found.correlations[np.triu_indices(found.n_selected, 1)]),
+        spread=spread.max() / np.median(spread) if spread.size else 1.0,
+        n_wavering=np.sum(found.stability.frequency[found.chosen] < 0.5),
         asked=contents.asked(found),
         data=contents.data_in_numbers(found) | _in_words(about),
-        tuning=tuning_table(found.search),
-        figures=figures(found, image_shape),
-        **_on_features(found, comparison, max_rows),
+        tuning=contents.tuning(found.search),
+        pictures=pictures(found, image_shape),
+        n_bars=MOST_BARS,
+        n_cells=MOST_CELLS,
         not_measured=str(found.stability.failure or "")
         if n_subsamples
         else "It was not asked for.",
+        why=why,
+        columns=columns,
+        many=len(columns) > _MOST_PRINTED,
+        n_others=len(others),
+        others={c: [name for name, mask in others.items() if mask[c]] for c in columns},
+        comparison=comparison,
+        overlap=overlap_map(masks) if masks else None,
         command=shortened(command or "", _LONGEST_COMMAND),
         preparation=preparation or "",
         python=contents.python_lines(found.selector),
@@ -136,55 +143,9 @@ def make_report(
     return Path(path)
 
 
-def _heading(found: Findings) -> str:
-    return f"{found.method} kept {found.n_selected} of {found.n_features} features"
-
-
 def _in_words(about: Mapping[str, Any] | None) -> dict[str, str]:
     """Return what a caller wants to be said, as text."""
     return {
         shortened(str(name)): shortened(str(value), contents.VALUE_WIDTH)
         for name, value in (about or {}).items()
     }
-
-
-def _on_features(found: Findings, comparison: Comparison | None, max_rows: int) -> dict[str, Any]:
-    """Return the table of features, and what other methods make of them."""
-    masks = {}
-    if comparison is not None:
-        masks = selection_masks(comparison, found.method, found.selected)
-    others = {name: mask for name, mask in masks.items() if name != found.method}
-    rows = list(feature_rows(found, others, max_rows))
-    return {
-        "rows": rows,
-        "many": len(rows) > _MOST_PRINTED,
-        "n_others": len(others),
-        "comparison": None if comparison is None else comparison_table(comparison, masks),
-    }
-
-
-def _rendered(**parts: Any) -> str:
-    """Return the page, with its own style and script and nothing from anywhere else."""
-    style, script = _asset("selection.css"), _asset("selection.js")
-    template = environment().get_template("selection.html.j2")
-    # Style and script are files of this package, not data.
-    return template.render(
-        policy=_policy(style, script), style=Markup(style), script=Markup(script), **parts
-    )
-
-
-@cache
-def _asset(name: str) -> str:
-    return (files("bsufs.inspection.page") / "templates" / name).read_text(encoding="utf-8")
-
-
-def _policy(style: str, script: str) -> str:
-    """Return the content security policy: this style, this script, and nothing from anywhere."""
-    hashes = [
-        base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-        for text in (style, script)
-    ]
-    return (
-        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
