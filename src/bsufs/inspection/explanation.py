@@ -9,6 +9,7 @@ import numpy as np
 
 from bsufs._extras import needs
 from bsufs._names import shortened
+from bsufs.inspection._docs import fill_docstring
 from bsufs.inspection.findings import Findings, Reason
 
 with needs("bsufs.explain", "tables"):
@@ -17,6 +18,7 @@ with needs("bsufs.explain", "tables"):
 _NAME_WIDTH = 60
 
 
+@fill_docstring
 def explain(
     selector: Any,
     X: Any,
@@ -31,21 +33,10 @@ def explain(
 
     Parameters
     ----------
-    selector : selector
-        A fitted selector of the library; of a search, the selector that it found best, with its
-        settings as they are.
-    X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        The data it was fitted to.
-    n_subsamples : int, default=20
-        How often the selector is fitted again to a random part of the rows; 0 to skip that.
-    subsample : float, default=0.5
-        Share of the rows in each part, drawn without replacement.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the parts, and of selectors with chance in them.
-    n_jobs : int, optional
-        Fits at a time, as for joblib; the answer does not depend on it.
-    feature_names : sequence of str, optional
-        Names of the columns, where X has none; ``x0``, ``x1``, ... otherwise.
+    %(selector)s
+    %(X)s
+    %(subsamples)s
+    %(feature_names)s
 
     Returns
     -------

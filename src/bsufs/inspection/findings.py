@@ -20,6 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bsufs._typing import Array, Indices, Mask
+from bsufs.inspection._docs import fill_docstring
 from bsufs.metrics.label_free import standardized, wilson_interval
 from bsufs.scatter import safe_unit_exponent
 from bsufs.selectors._columns import column_variances, feature_mask
@@ -70,26 +71,18 @@ class Stability(NamedTuple):
     failure: SubsampleError | None = None
 
 
+@fill_docstring
 @dataclass(eq=False)
 class Findings:
     """All that explanations, plots and reports show of one selection.
 
     Parameters
     ----------
-    selector : selector
-        A fitted selector of the library; of a search, the selector that it found best is meant.
+    %(selector)s
     X : array, data frame or sparse matrix of shape (n_samples, n_features), optional
         The data it was fitted to. Only what follows from the selector is known without them.
-    feature_names : sequence of str, optional
-        Names of the columns, where X has none; ``x0``, ``x1``, ... otherwise.
-    n_subsamples : int, default=20
-        How often the selector is fitted again to a random part of the rows; 0 to skip that.
-    subsample : float, default=0.5
-        Share of the rows in each part, drawn without replacement.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the parts, and of selectors with chance in them.
-    n_jobs : int, optional
-        Fits at a time, as for joblib; the answer does not depend on it.
+    %(feature_names)s
+    %(subsamples)s
 
     Attributes
     ----------
@@ -204,12 +197,12 @@ class Findings:
         X = self.data.X
         values = X.data if sparse.issparse(X) else X
         exponent = safe_unit_exponent(float(np.abs(values).max(initial=0.0)))
-        variances = self.data.variances
-        if exponent:
-            # In units in which no square overflows.
-            variances = np.concatenate(
-                [column_variances(np.ldexp(part, -exponent)) for _, part in _blocks(X, X.shape[0])]
-            )
+        if exponent or sparse.issparse(X):
+            # In units in which no square overflows, and as exact as for dense columns.
+            blocks = (np.ldexp(part, -exponent) for _, part in _blocks(X, X.shape[0]))
+            variances = np.concatenate([column_variances(block) for block in blocks])
+        else:
+            variances = self.data.variances
         return variances / (variances.sum() or 1.0)
 
     @cached_property

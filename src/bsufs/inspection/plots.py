@@ -13,6 +13,7 @@ import numpy as np
 from bsufs._colors import BOUND, DIVERGING, GRID, INK, KEPT, LEFT_OUT, MUTED
 from bsufs._extras import needs
 from bsufs._names import shortened
+from bsufs.inspection._docs import fill_docstring
 from bsufs.inspection.findings import Findings, around_the_cut, check_image_shape
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _NAME_WIDTH = 24
 _MOST_LABELS = 40
 
 
+@fill_docstring
 def plot_path(selector: Any, *, ax: Axes | None = None) -> Axes:
     """Draw how many features remain at each step of the path, and what the components carry.
 
@@ -40,20 +42,8 @@ def plot_path(selector: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     selector : BSUFS
         Fitted, with ``lambda_row="path"``.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from bsufs import BSUFS
-    >>> from bsufs.inspection import plot_path
-    >>> plot_path(BSUFS(16).fit(load_digits().data)).get_xlabel()
+    %(axes)s
+    >>> inspection.plot_path(selector).get_xlabel()
     'step of the path'
     """
     found = Findings(selector)
@@ -89,27 +79,15 @@ def plot_path(selector: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@fill_docstring
 def plot_scores(selector: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the scores of all features, best first, and where the selection ends.
 
     Parameters
     ----------
-    selector : selector
-        A fitted selector of the library.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from bsufs import BSUFS
-    >>> from bsufs.inspection import plot_scores
-    >>> plot_scores(BSUFS(16).fit(load_digits().data)).get_ylabel()
+    %(selector)s
+    %(axes)s
+    >>> inspection.plot_scores(selector).get_ylabel()
     'score'
     """
     found = Findings(selector)
@@ -128,6 +106,7 @@ def plot_scores(selector: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@fill_docstring
 def plot_redundancy(
     selector: Any,
     X: Any,
@@ -140,29 +119,13 @@ def plot_redundancy(
 
     Parameters
     ----------
-    selector : selector
-        A fitted selector of the library.
-    X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        The data it was fitted to.
-    feature_names : sequence of str, optional
-        Names of all columns of X, where it has none.
+    %(selector)s
+    %(X)s
+    %(feature_names)s
     max_features : int, default=40
         Draw at most so many, the best.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from bsufs import BSUFS
-    >>> from bsufs.inspection import plot_redundancy
-    >>> X = load_digits().data
-    >>> plot_redundancy(BSUFS(16).fit(X), X).get_title()
+    %(axes)s
+    >>> inspection.plot_redundancy(selector, X).get_title()
     'Correlations among the 16 selected'
     """
     from matplotlib.colors import LinearSegmentedColormap
@@ -191,6 +154,7 @@ def plot_redundancy(
     return ax
 
 
+@fill_docstring
 def plot_stability(
     explanation: pd.DataFrame, *, max_features: int = 30, ax: Axes | None = None
 ) -> Axes:
@@ -203,21 +167,8 @@ def plot_stability(
     max_features : int, default=30
         Draw at most so many, the best by rank; the last selected and the first left out are where
         it is interesting.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from bsufs import BSUFS, explain
-    >>> from bsufs.inspection import plot_stability
-    >>> X = load_digits().data
-    >>> plot_stability(explain(BSUFS(16).fit(X), X, n_subsamples=4)).get_xlabel()
+    %(axes)s
+    >>> inspection.plot_stability(inspection.explain(selector, X, n_subsamples=4)).get_xlabel()
     'chosen again on so many subsamples, %'
     """
     if explanation["frequency"].isna().any():
@@ -249,30 +200,16 @@ def plot_stability(
     return ax
 
 
+@fill_docstring
 def plot_explained_variance(selector: Any, X: Any, *, ax: Axes | None = None) -> Axes:
     """Draw what the best 1, 2, ... features explain, below what principal components would.
 
     Parameters
     ----------
-    selector : selector
-        A fitted selector of the library.
-    X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        The data it was fitted to.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from bsufs import BSUFS
-    >>> from bsufs.inspection import plot_explained_variance
-    >>> X = load_digits().data
-    >>> plot_explained_variance(BSUFS(16).fit(X), X).get_xlabel()
+    %(selector)s
+    %(X)s
+    %(axes)s
+    >>> inspection.plot_explained_variance(selector, X).get_xlabel()
     'number of features'
     """
     found = Findings(selector, X)
@@ -294,6 +231,7 @@ def plot_explained_variance(selector: Any, X: Any, *, ax: Axes | None = None) ->
     return ax
 
 
+@fill_docstring
 def plot_pixels(
     selector: Any, image_shape: tuple[int, int], *, X: Any = None, ax: Axes | None = None
 ) -> Axes:
@@ -307,21 +245,8 @@ def plot_pixels(
         Rows and columns of the image.
     X : array, data frame or sparse matrix of shape (n_samples, n_features), optional
         The data, whose mean image is drawn below.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from bsufs import BSUFS
-    >>> from bsufs.inspection import plot_pixels
-    >>> X = load_digits().data
-    >>> plot_pixels(BSUFS(16).fit(X), (8, 8), X=X).get_title()
+    %(axes)s
+    >>> inspection.plot_pixels(selector, (8, 8), X=X).get_title()
     '16 of 64 pixels'
     """
     from matplotlib.collections import PatchCollection

@@ -121,12 +121,9 @@ def _points(
 ) -> list[tuple[float, float, str]]:
     known = np.flatnonzero(~np.isnan(line.y))
     if known.size > _MOST_POINTS:
-        spaced = (
-            np.geomspace(1, known.size, _MOST_POINTS)
-            if across.log
-            else (np.linspace(1, known.size, _MOST_POINTS))
-        )
-        known = known[np.unique(spaced.round().astype(int)) - 1]
+        spaced = np.geomspace if across.log else np.linspace
+        places = spaced(1, known.size, _MOST_POINTS).round().astype(int)
+        known = known[np.unique(places) - 1]
     pairs = zip(line.x[known].tolist(), line.y[known].tolist(), strict=True)
     return [(across(x), up(y), describe(line.label, x, y)) for x, y in pairs]
 

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from bsufs._colors import BOUND, DIVERGING, INK, KEPT, LEFT_OUT
 from bsufs._names import shortened
 from bsufs._typing import Mask
-from bsufs.inspection.findings import Findings, Path, around_the_cut, check_image_shape
+from bsufs.inspection.findings import Findings, Path, around_the_cut
 from bsufs.inspection.page._charts import (
     Bar,
     Series,
@@ -35,7 +35,7 @@ def pictures(found: Findings, image_shape: tuple[int, int] | None) -> dict[str, 
     else:
         drawn["clusters"] = _by_rank(found, found.cluster_share, "share between clusters")
     if image_shape is not None:
-        drawn["pixels"] = _pixels(found, check_image_shape(image_shape, found.n_features))
+        drawn["pixels"] = _pixels(found, image_shape)
     if found.n_selected > 1:
         drawn["redundancy"] = _redundancy(found)
     if not np.isnan(found.stability.frequency).any():

@@ -12,8 +12,9 @@ import pandas as pd
 
 from bsufs._atomic import atomic_write
 from bsufs._names import shortened
+from bsufs.inspection._docs import fill_docstring
 from bsufs.inspection.explanation import why
-from bsufs.inspection.findings import Findings
+from bsufs.inspection.findings import Findings, check_image_shape
 from bsufs.inspection.page import _contents as contents
 from bsufs.inspection.page._comparison import Comparison, selection_masks
 from bsufs.inspection.page._figures import MOST_BARS, MOST_CELLS, overlap_map, pictures
@@ -25,6 +26,7 @@ _LONGEST_TITLE, _LONGEST_COMMAND = 300, 4000
 _MOST_PRINTED = 150
 
 
+@fill_docstring
 def make_report(
     selector: Any,
     X: Any,
@@ -51,18 +53,14 @@ def make_report(
 
     Parameters
     ----------
-    selector : selector
-        A fitted selector of the library; of a search, the selector that it found best is shown.
-    X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        The data it was fitted to.
+    %(selector)s
+    %(X)s
     path : path-like, optional
         File to write, whole or not at all; one that is there is replaced. None returns the page.
     title : str, optional
         Heading of the page.
-    feature_names : sequence of str, optional
-        Names of the columns, where X has none.
-    n_subsamples, subsample, random_state, n_jobs : int, float, int, int
-        How stability is measured, see `explain`; 0 subsamples to skip it.
+    %(feature_names)s
+    %(subsamples)s
     image_shape : tuple of int, optional
         Rows and columns, where the features are the pixels of an image row by row.
     comparison : pandas.DataFrame or Comparison, optional
@@ -100,6 +98,8 @@ def make_report(
     if max_rows < 1:
         raise ValueError(f"max_rows must be 1 or more, got {max_rows}.")
     found = Findings(selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs)
+    if image_shape is not None:
+        check_image_shape(image_shape, found.n_features)
     heading = f"{found.method} kept {found.n_selected} of {found.n_features} features"
     columns = found.best_first[:max_rows].tolist()
     if isinstance(comparison, pd.DataFrame):
