@@ -1,7 +1,4 @@
-"""Pictures of one selection: each is drawn on given axes or new ones, which are returned.
-
-Needs matplotlib, the extra ``plot``.
-"""
+"""Pictures of one selection. Matplotlib (extra ``plot``) is imported when one is drawn."""
 
 from __future__ import annotations
 
@@ -59,12 +56,10 @@ def plot_path(selector: Any, *, ax: Axes | None = None) -> Axes:
     steps = np.arange(1, remaining.size + 1)
     ax.step(steps, remaining, where="mid", color=INK, lw=2, label="remaining features")
     ax.axhline(found.n_selected, color=KEPT, lw=1.5, ls="--", label=f"{found.n_selected} selected")
-    ax.set_yscale("log")
+    ax.set(xlabel="step of the path", ylabel="remaining features", yscale="log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
     ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.set_xlabel("step of the path")
-    ax.set_ylabel("remaining features")
     share = ax.twinx()
     share.plot(
         steps, 100 * carried, color=BOUND, lw=1.5, ls=":", label="variance of the components"
@@ -99,8 +94,7 @@ def plot_scores(selector: Any, *, ax: Axes | None = None) -> Axes:
     ax.axvline(k + 0.5, color=MUTED, lw=1, ls="--")
     if scores.size > 50 * k:
         ax.set_xscale("log")
-    ax.set_xlabel("rank")
-    ax.set_ylabel("score")
+    ax.set(xlabel="rank", ylabel="score")
     ax.legend(frameon=False)
     _titled(ax, f"Scores by {found.method}")
     return ax
@@ -128,12 +122,12 @@ def plot_redundancy(
     >>> inspection.plot_redundancy(selector, X).get_title()
     'Correlations among the 16 selected'
     """
-    from matplotlib.colors import LinearSegmentedColormap
-
     found = Findings(selector, X, feature_names)
     correlations = found.correlations[:max_features, :max_features]
     k, n_shown = found.n_selected, len(correlations)
-    ax = _axes(ax, width=6.4, height=5.4)
+    ax = _axes(ax, height=5.4)
+    from matplotlib.colors import LinearSegmentedColormap
+
     colors = LinearSegmentedColormap.from_list("correlation", DIVERGING)
     image = ax.imshow(correlations, cmap=colors, vmin=-1, vmax=1)
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
@@ -146,8 +140,7 @@ def plot_redundancy(
         ax.set_xticks(range(n_shown), labels, rotation=90, fontsize=size, parse_math=False)
         ax.set_yticks(range(n_shown), labels, fontsize=size, parse_math=False)
     else:
-        ax.set_xlabel("rank")
-        ax.set_ylabel("rank")
+        ax.set(xlabel="rank", ylabel="rank")
     which = f"the {k} selected" if n_shown == k else f"the best {n_shown} of {k} selected"
     _titled(ax, f"Correlations among {which}")
     ax.spines[:].set_visible(False)
@@ -188,8 +181,7 @@ def plot_stability(
             ax.barh(places[mask], frequency[mask], color=color, height=0.7, label=label)
     ax.errorbar(frequency, places, xerr=reach, fmt="none", ecolor=INK, elinewidth=1, capsize=2.5)
     ax.set_yticks(places, _labels(shown["name"]), fontsize=9, parse_math=False)
-    ax.set_ylim(len(shown) - 0.4, -0.6)
-    ax.set_xlim(0, 102)
+    ax.set(xlim=(0, 102), ylim=(len(shown) - 0.4, -0.6))
     ax.set_xlabel("chosen again on so many subsamples, %")
     ax.grid(axis="x", color=GRID)
     ax.set_axisbelow(True)
@@ -219,9 +211,7 @@ def plot_explained_variance(selector: Any, X: Any, *, ax: Axes | None = None) ->
     bound = "as many principal components"
     ax.plot(numbers, 100 * found.bound, color=BOUND, lw=1.5, ls="--", label=bound)
     ax.plot(numbers, 100 * found.explained, color=KEPT, lw=2, label="selected features", **marker)
-    ax.set_ylim(0, 103)
-    ax.set_xlabel("number of features")
-    ax.set_ylabel("variance explained, %")
+    ax.set(ylim=(0, 103), xlabel="number of features", ylabel="variance explained, %")
     ax.locator_params(axis="x", integer=True)
     ax.grid(axis="y", color=GRID)
     ax.legend(frameon=False, loc="lower right")
@@ -249,12 +239,12 @@ def plot_pixels(
     >>> inspection.plot_pixels(selector, (8, 8), X=X).get_title()
     '16 of 64 pixels'
     """
-    from matplotlib.collections import PatchCollection
-    from matplotlib.patches import Rectangle
-
     found = Findings(selector)
     height, width = check_image_shape(image_shape, found.n_features)
     ax = _axes(ax, width=4.8, height=4.8)
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Rectangle
+
     background = np.zeros(height * width) if X is None else np.ravel(X.mean(axis=0))
     # Light greys only, so that the frames stand out on dark pixels too.
     top = background.max() + 0.6 * np.ptp(background) if np.ptp(background) else 1.0

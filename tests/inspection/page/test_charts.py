@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bsufs._colors import DIVERGING
-from bsufs.inspection.findings import Path
+from bsufs.inspection.findings import Path, Stability
 from bsufs.inspection.page import _charts as charts
 from bsufs.inspection.page import _figures as figures
 
@@ -98,7 +98,12 @@ def test_numbers_are_written_into_large_cells():
 
 
 def test_bars_and_their_intervals():
-    picture = charts.bar_chart([charts.Bar("a<b>", 1, True, 0.25, 0.5, 0.75)])
+    found = SimpleNamespace(
+        names=["a<b>"],
+        selector=SimpleNamespace(ranking_=[1], support_=[True]),
+        stability=Stability([0.5], [0.25], [0.75]),
+    )
+    picture = charts.bar_chart(found, [0])
     # 170 is 0 and 464 is 100 per cent.
     assert 'width="147"' in picture
     assert "M243.5 40.5H390.5" in picture

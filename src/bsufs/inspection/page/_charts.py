@@ -6,13 +6,14 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
 from bsufs._names import shortened
 from bsufs._typing import Array, Indices
+from bsufs.inspection.findings import Findings
 from bsufs.inspection.page._templates import environment
 
 # Narrow, so that letters stay legible when a telephone shrinks the picture.
@@ -40,17 +41,6 @@ class Series:
     color: str
     dashes: str = ""
     dots: bool = False
-
-
-class Bar(NamedTuple):
-    """How often a feature is chosen again, with its interval, as shares."""
-
-    name: str
-    rank: int
-    kept: bool
-    low: float
-    share: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -128,9 +118,10 @@ def _points(
     return [(across(x), up(y), describe(line.label, x, y)) for x, y in pairs]
 
 
-def bar_chart(bars: Sequence[Bar]) -> Markup:
+def bar_chart(found: Findings, columns: Sequence[int]) -> Markup:
     """Draw how often features are chosen again, with intervals."""
-    return _drawn("bar_chart", width=_WIDTH, across=Scale(0, 1, *_BARS), bars=bars)
+    across = Scale(0, 1, *_BARS)
+    return _drawn("bar_chart", width=_WIDTH, across=across, found=found, columns=columns)
 
 
 def heat_map(

@@ -11,14 +11,7 @@ from bsufs._colors import BOUND, DIVERGING, INK, KEPT, LEFT_OUT
 from bsufs._names import shortened
 from bsufs._typing import Mask
 from bsufs.inspection.findings import Findings, Path, around_the_cut
-from bsufs.inspection.page._charts import (
-    Bar,
-    Series,
-    bar_chart,
-    heat_map,
-    line_chart,
-    pixel_map,
-)
+from bsufs.inspection.page._charts import Series, bar_chart, heat_map, line_chart, pixel_map
 
 MOST_BARS = 36
 MOST_CELLS = 80
@@ -39,7 +32,8 @@ def pictures(found: Findings, image_shape: tuple[int, int] | None) -> dict[str, 
     if found.n_selected > 1:
         drawn["redundancy"] = _redundancy(found)
     if not np.isnan(found.stability.frequency).any():
-        drawn["stability"] = _stability(found)
+        ranks = around_the_cut(found.n_selected, found.n_features, MOST_BARS)
+        drawn["stability"] = bar_chart(found, found.best_first[ranks].tolist())
     return drawn
 
 
@@ -126,14 +120,3 @@ def _redundancy(found: Findings) -> Markup:
     shown = found.correlations[:MOST_CELLS, :MOST_CELLS]
     title = f"Correlations among {len(names)} selected features"
     return heat_map(shown, names, title, "correlation", -1, DIVERGING)
-
-
-def _stability(found: Findings) -> Markup:
-    ranks = around_the_cut(found.n_selected, found.n_features, MOST_BARS)
-    frequency, low, high, _ = found.stability
-    return bar_chart(
-        [
-            Bar(found.names[i], rank, found.selector.support_[i], low[i], frequency[i], high[i])
-            for rank, i in enumerate(found.best_first[ranks], start=ranks.start + 1)
-        ]
-    )
