@@ -2,8 +2,8 @@
 Sixteen pixels of handwritten digits
 ====================================
 
-The digits of scikit-learn are images of 8 x 8 pixels. Which 16 of the 64 pixels say most about an
-image? Nobody tells the selectors which digit they look at.
+The digits of scikit-learn are images of 8 x 8 pixels. Which 16 of the 64 pixels are the most
+informative? Nobody tells the selectors which digit they look at.
 """
 
 # %%

@@ -2,7 +2,7 @@
 How many features?
 ==================
 
-There is no label to tell. Three answers that need none: what principal components explain, a
+There is no label to tell. Three ways to answer need none: what principal components explain, a
 criterion with a tolerance, and the eye.
 """
 
