@@ -142,7 +142,7 @@ class Findings:
         """Number of features."""
         return len(self.names)
 
-    @property
+    @cached_property
     def n_selected(self) -> int:
         """Number of selected features."""
         return int(np.sum(self.selector.support_))

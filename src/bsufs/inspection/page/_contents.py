@@ -30,35 +30,13 @@ _MEANINGS = {
     "stability": "how far the method selects the same on other rows",
     "rank_mean": "the mean of the ranks by the others, from 0 to 1",
 }
-_FORCED = {"must_keep": "Always kept", "never_keep": "Never kept"}
 
 
-def asked(found: Findings) -> dict[str, str]:
-    """Return what was asked of a selector."""
-    selector, k = found.selector, found.n_selected
-    wanted = getattr(selector, "n_features_to_select", k)
-    # None is for a consensus, which takes the number of its estimator.
-    number = str(k) if wanted in (None, k) else f"{wanted}, which gave {k}"
-    lines = {"Method": found.method, "Features to keep": f"{number} of {found.n_features}"}
-    others = ", ".join(
-        f"{name}={value}"
-        for name, value in _changed_parameters(selector).items()
-        if name not in ("n_features_to_select", *_FORCED)
-    )
-    lines["Other settings"] = others or "the defaults"
-    for heading, mask in zip(_FORCED.values(), found.forced_and_barred, strict=True):
-        if mask.any():
-            meant = ", ".join(shortened(name, _NAME_WIDTH) for name in found.names[mask])
-            lines[heading] = shortened(meant, VALUE_WIDTH)
-    if found.search is not selector:
-        lines["Settings chosen by"] = type(found.search).__name__
-    if getattr(selector, "n_components_", None) is not None:
-        lines["Components"] = str(selector.n_components_)
-    if getattr(selector, "stopping_reason_", None) is not None:
-        lines["Ended"] = (
-            f"{selector.stopping_reason_.replace('_', ' ')}, after {selector.n_iter_} iterations"
-        )
-    return lines
+def settings_in_words(selector: Any) -> str:
+    """Return what differs from the defaults, but for what the page says by itself."""
+    said = ("n_features_to_select", "must_keep", "never_keep")
+    changed = _changed_parameters(selector).items()
+    return ", ".join(f"{name}={value}" for name, value in changed if name not in said)
 
 
 def _changed_parameters(selector: Any) -> dict[str, str]:

@@ -99,7 +99,7 @@ def make_report(
         raise ValueError(f"max_rows must be 1 or more, got {max_rows}.")
     found = Findings(selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs)
     if image_shape is not None:
-        check_image_shape(image_shape, found.n_features)
+        image_shape = check_image_shape(image_shape, found.n_features)
     heading = f"{found.method} kept {found.n_selected} of {found.n_features} features"
     columns = found.best_first[:max_rows].tolist()
     if isinstance(comparison, pd.DataFrame):
@@ -115,7 +115,7 @@ def make_report(
         redundancy=np.abs(found.correlations[np.triu_indices(found.n_selected, 1)]),
         spread=spread.max() / np.median(spread) if spread.size else 1.0,
         n_wavering=np.sum(found.stability.frequency[found.chosen] < 0.5),
-        asked=contents.asked(found),
+        settings=contents.settings_in_words(found.selector),
         data=contents.data_in_numbers(found) | _in_words(about),
         tuning=contents.tuning(found.search),
         pictures=pictures(found, image_shape),
