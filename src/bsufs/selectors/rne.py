@@ -180,36 +180,28 @@ class RNE(ScoringSelector):
     def _first_embedding(self, order: Indices) -> Array:
         """Return where H starts, for columns in the given order."""
         d = order.size
-        m = self._n_columns(d)
-        if isinstance(self.init, str) and self.init == "random":
+        given = None if isinstance(self.n_components, str) else self.n_components
+        name, m = "n_components", given or min(self._n_to_select(d), _MOST_AUTO_COMPONENTS)
+        H: Array = np.empty((d, 0))
+        if not isinstance(self.init, str):
+            H = checked_array(
+                "init",
+                self.init,
+                (d, given),
+                "'sine', 'random', or an array of shape (n_features, n_components) = "
+                f"({d}, {given or 'any number'})",
+                "Use init='sine' if in doubt.",
+                non_negative=True,
+            )
+            name, m = "the number of columns of init", H.shape[1]
+        if m > d:
+            raise ValueError(
+                f"{name} must be at most the number of features, {d}, or the columns of H cannot "
+                f"be orthonormal, got {m}. Ask for fewer, or use n_components='auto'."
+            )
+        if not isinstance(self.init, str):
+            return H[order]
+        if self.init == "random":
             return np.asarray(check_random_state(self.random_state).uniform(size=(d, m)))
-        if isinstance(self.init, str):
-            rows = (order if self.compat == "reference" else np.arange(d)) + 1
-            return 0.5 + 0.5 * np.sin(np.add.outer(rows * m, np.arange(1, m + 1)))
-        columns = None if isinstance(self.n_components, str) else m
-        H = checked_array(
-            "init",
-            self.init,
-            (d, columns),
-            "'sine', 'random', or an array of shape (n_features, n_components) = "
-            f"({d}, {'any number' if columns is None else columns})",
-            "Use init='sine' if in doubt.",
-            non_negative=True,
-        )
-        _refuse_too_many_columns("the number of columns of init", H.shape[1], d)
-        return H[order]
-
-    def _n_columns(self, d: int) -> int:
-        if isinstance(self.n_components, str):
-            return min(self._n_to_select(d), _MOST_AUTO_COMPONENTS)
-        _refuse_too_many_columns("n_components", self.n_components, d)
-        return self.n_components
-
-
-def _refuse_too_many_columns(name: str, m: int, d: int) -> None:
-    """Raise an error if the columns of H are too many to be orthonormal."""
-    if m > d:
-        raise ValueError(
-            f"{name} must be at most the number of features, {d}, or the columns of H cannot be "
-            f"orthonormal, got {m}. Ask for fewer, or use n_components='auto'."
-        )
+        rows = (order if self.compat == "reference" else np.arange(d)) + 1
+        return 0.5 + 0.5 * np.sin(np.add.outer(rows * m, np.arange(1, m + 1)))

@@ -231,7 +231,7 @@ def symmetric_product(X: Array, L: Any) -> Array:
 def scatter_form(
     scatter: Scatter, X: Any, *, negative: bool = False, lower_bound: float = 0.0
 ) -> QuadraticForm:
-    """Return S or -S of some data: a matrix unless there are more features than samples."""
+    """Return S or -S of rows without weights: a matrix unless there are more features than rows."""
     n, d = X.shape
     if d <= n:
         S = scatter.rows(np.arange(d))
