@@ -12,6 +12,7 @@ from bsufs._typing import Array
 from bsufs.penalties import row_norms
 from bsufs.scatter import Scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES
+from bsufs.selectors._data import FitData
 from bsufs.solvers.components import components_above_noise
 from bsufs.solvers.principal import in_units_of_data
 from bsufs.solvers.solution import Solution
@@ -82,11 +83,11 @@ def checked_array(
     return array
 
 
-def n_directions(n_components: int | str, scatter: Scatter, dimension: int) -> int:
+def n_directions(n_components: int | str, data: FitData, dimension: int) -> int:
     """Return how many directions to look for in a space of the dimension of the samples."""
     limit = max(dimension, 1)
     if isinstance(n_components, str):
-        return min(components_above_noise(scatter), limit)
+        return min(components_above_noise(data.scatter), limit)
     if n_components > limit:
         raise ValueError(
             f"n_components must be at most {limit}, the number of dimensions that the samples "

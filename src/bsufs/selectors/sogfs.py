@@ -8,7 +8,6 @@ import numpy as np
 
 from bsufs._typing import Array
 from bsufs.graphs import adaptive_neighbors, directed_affinity, symmetric
-from bsufs.scatter import make_scatter
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._docs import fill_docstring
@@ -133,7 +132,7 @@ class SOGFS(ScoringSelector):
         n, d = Z.shape
         basis = None if reference else row_space(Z)
         rank = d if basis is None else basis.shape[1]
-        m = n_directions(self.n_components, make_scatter(Z), rank)
+        m = n_directions(self.n_components, FitData(Z), rank)
         self.n_clusters_ = min(m + 1, n) if isinstance(self.n_clusters, str) else self.n_clusters
         if self.n_clusters_ > n:
             raise ValueError(

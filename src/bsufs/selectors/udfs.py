@@ -126,7 +126,7 @@ class UDFS(ScoringSelector):
             # Constant vectors are in the null space of L: centering changes nothing but rounding.
             X = X - X.mean(axis=0)
         form = samples_form(X, L, None if reference else row_space(data.ordered))
-        m = n_directions(self.n_components, data.scatter, form.dimension)
+        m = n_directions(self.n_components, data, form.dimension)
         if form.dimension == 0:
             # Nothing varies, so no feature is better than another.
             self.gamma_ = 0.0
