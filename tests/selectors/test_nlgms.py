@@ -39,7 +39,7 @@ def test_too_much_memory_is_refused_before_anything_is_computed(monkeypatch):
         raise AssertionError("started although there is too little memory")
 
     monkeypatch.setattr("bsufs.selectors.nlgms.self_representation", never)
-    monkeypatch.setattr("bsufs.selectors._data.make_scatter", never)
+    monkeypatch.setattr("bsufs.selectors.nlgms.make_scatter", never)
     X = np.zeros((20_000, 3))
     with pytest.raises(ValueError, match=r"would need about 44\.8 GB .* max_memory = 2 GB"):
         NLGMS(2).fit(X)
@@ -146,6 +146,13 @@ def test_more_features_than_samples():
 def test_wrong_parameters_are_explained():
     with pytest.raises(ValueError, match="n_components must be at most"):
         NLGMS(4, n_components=5).fit(smooth_and_noise())
+
+
+def test_the_unit_of_a_column_does_not_matter():
+    X = smooth_and_noise(40)
+    expected = NLGMS(4).fit(X).scores_
+    units = 10.0 ** np.arange(-5, 5)
+    np.testing.assert_allclose(NLGMS(4).fit(units * X).scores_, expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize("unit", [1e160, 1e300, 1e-160, 1e-300])

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array
 from bsufs.graphs import in_safe_units
+from bsufs.scatter import make_scatter
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._docs import fill_docstring
@@ -141,9 +142,10 @@ class NLGMS(ScoringSelector):
                 f"{self.max_memory:g} GB. Pass fewer rows, or raise max_memory if there is room."
             )
         k = self._n_to_select(d)
+        X = _scaled_to_unit_interval(in_safe_units(data.ordered))
         solution, scores = self_representation(
-            _scaled_to_unit_interval(in_safe_units(data.ordered)),
-            self._first_frame(data, k),
+            X,
+            self._first_frame(X, k),
             k,
             n_neighbors=self.n_neighbors,
             lambda_nuclear=self.lambda_nuclear,
@@ -157,8 +159,9 @@ class NLGMS(ScoringSelector):
         keep_frame(self, solution)
         return scores
 
-    def _first_frame(self, data: FitData, k: int) -> Array:
-        X, scatter = data.ordered, data.scatter
+    def _first_frame(self, X: Array, k: int) -> Array:
+        # Not those of the data as they came: the method sees scaled columns.
+        scatter = make_scatter(X)
         require_variation(scatter)
         if isinstance(self.n_components, str):
             m = min(components_above_noise(scatter), max(min(k - 1, scatter.max_rank), 1))
