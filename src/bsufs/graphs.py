@@ -39,8 +39,8 @@ class Neighbors:
     def others(self, *, reference: bool = False) -> Neighbors:
         """Return the neighbors without the sample itself, one fewer for each sample.
 
-        A sample whose copies have crowded it out of its own list gives up its last neighbor. The
-        reference implementations take the first for the sample, be it a copy.
+        A sample whose duplicates have crowded it out of its own list gives up its last neighbor. The
+        reference implementations take the first for the sample, be it a duplicate.
         """
         n, count = self.indices.shape
         dropped = self.indices == np.arange(n)[:, None]
@@ -92,7 +92,7 @@ def row_batches(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
 def nearest_samples(X: Any, count: int, *, with_mean_distance: bool = False) -> Neighbors:
     """Find the nearest samples of each sample, itself among them.
 
-    Samples at equal distance come in the order of their rows, so a copy in an earlier row comes
+    Samples at equal distance come in the order of their rows, so a duplicate in an earlier row comes
     before the sample itself.
 
     Parameters
@@ -370,8 +370,8 @@ def onto_simplex(V: Array) -> Array:
     V = V - V.max(axis=1, keepdims=True)
     descending = -np.sort(-V, axis=1)
     excess = np.cumsum(descending, axis=1) - 1.0
-    alive = (descending * np.arange(1, k + 1) > excess).sum(axis=1)
-    level = excess[np.arange(V.shape[0]), alive - 1] / alive
+    positive = (descending * np.arange(1, k + 1) > excess).sum(axis=1)
+    level = excess[np.arange(V.shape[0]), positive - 1] / positive
     projected: Array = np.maximum(V - level[:, None], 0.0)
     return projected
 

@@ -175,7 +175,7 @@ def lars(design: Design, y: Array, n_active: int, *, ridge_in_correlations: bool
             variable = active.remove(leaving)
             b[variable] = 0.0
             outside[variable] = True
-        # Without a ridge a step of no length is the doing of a copy, which is refused next.
+        # Without a ridge a step of no length comes from a duplicate, which is refused next.
         if len(active.variables) >= n_active and (length > 0 or design.ridge > 0):
             break
     return recorded
