@@ -39,7 +39,7 @@ class Neighbors:
     def others(self, *, reference: bool = False) -> Neighbors:
         """Return the neighbors without the sample itself, one fewer for each sample.
 
-        A sample whose duplicates have crowded it out of its own list gives up its last neighbor. The
+        A sample that duplicates have crowded out of its own list gives up its last neighbor. The
         reference implementations take the first for the sample, be it a duplicate.
         """
         n, count = self.indices.shape
@@ -92,8 +92,8 @@ def row_batches(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
 def nearest_samples(X: Any, count: int, *, with_mean_distance: bool = False) -> Neighbors:
     """Find the nearest samples of each sample, itself among them.
 
-    Samples at equal distance come in the order of their rows, so a duplicate in an earlier row comes
-    before the sample itself.
+    Samples at equal distance come in the order of their rows, so a duplicate in an earlier row
+    comes before the sample itself.
 
     Parameters
     ----------

@@ -89,8 +89,8 @@ class SOGFS(ScoringSelector):
     gives graded scores.
 
     Samples whose neighbors are all equally far weigh them alike here, and not at all in the
-    reference code; and a duplicate in an earlier row is not taken for the sample itself. The reference
-    runs call `n_components` proj_dim, `n_neighbors` k and `max_iter` max_outer.
+    reference code; and a duplicate in an earlier row is not taken for the sample itself. The
+    reference runs call `n_components` proj_dim, `n_neighbors` k and `max_iter` max_outer.
 
     Memory grows with n_samples * (n_neighbors + n_clusters) and the square of the smaller of
     n_samples and n_features; time with the square of n_samples in each iteration.
