@@ -4,7 +4,7 @@ Nothing in this package ever sees a label: it may import `bsufs.tuning.criteria`
 `bsufs.metrics.label_free`, never `bsufs.metrics.clustering`.
 """
 
-from bsufs.tuning._grids import default_grid
+from bsufs.tuning._settings import default_grid
 from bsufs.tuning.consensus import ConsensusSelector
 from bsufs.tuning.search import LabelFreeSearch
 

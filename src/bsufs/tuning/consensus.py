@@ -19,8 +19,10 @@ from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored, in_o
 from bsufs.selectors._data import FitData
 from bsufs.selectors.bsufs import BSUFS
 from bsufs.stiefel import polar_factor
-from bsufs.tuning._grids import default_paths
-from bsufs.tuning._wrapped import as_seed, checked_settings, in_threads, selector_inside
+from bsufs.tuning._settings import as_seed, checked_settings, in_threads, selector_inside
+
+# The settings of `BSUFS` over which a consensus is formed.
+_PATHS = {"p": [0.0, 0.5, 1.0], "beta_row": [3.0, 10.0, 30.0]}
 
 
 class ConsensusSelector(BaseSelector):
@@ -253,23 +255,23 @@ class ConsensusSelector(BaseSelector):
 
     def _runs(self, inside: BaseSelector, seed: int) -> Iterator[BaseSelector]:
         """Yield a selector for every setting and start."""
-        grid = default_paths(inside) if self.param_grid is None else self.param_grid
+        has_start = isinstance(inside, BSUFS)
+        grid = self.param_grid
+        if grid is None:
+            grid = _PATHS if has_start else {}
         for setting in checked_settings(grid, inside):
             run = clone(inside).set_params(**setting)
-            if not isinstance(run, BSUFS):
-                yield run
-                continue
-            given = not isinstance(run.init, str)
-            yield run if given else run.set_params(init="pca")
-            for rotation in range(1, self.n_rotations + 1):
-                numbers = np.random.default_rng([seed, rotation])
+            given = has_start and not isinstance(run.init, str)
+            yield run.set_params(init="pca") if has_start and not given else run
+            for rotation in range(1, self.n_rotations + 1 if has_start else 1):
+                draw = np.random.default_rng([seed, rotation])
                 if given:
                     start = np.asarray(run.init)
-                    turn = polar_factor(numbers.standard_normal(2 * start.shape[1:]))
+                    turn = polar_factor(draw.standard_normal(2 * start.shape[1:]))
                     yield clone(run).set_params(init=start @ turn)
                 else:
-                    number = int(numbers.integers(2**31))
-                    yield clone(run).set_params(init="rotated-pca", random_state=number)
+                    own_seed = int(draw.integers(2**31))
+                    yield clone(run).set_params(init="rotated-pca", random_state=own_seed)
 
     def _draws(self, data: FitData, seed: int) -> Iterator[FitData]:
         """Yield halves of the rows in complementary pairs."""

@@ -20,8 +20,14 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors.aligned_bsufs import AlignedBSUFS
-from bsufs.tuning._grids import default_grid
-from bsufs.tuning._wrapped import Setting, as_seed, checked_settings, in_threads, selector_inside
+from bsufs.tuning._settings import (
+    Setting,
+    as_seed,
+    checked_settings,
+    default_grid,
+    in_threads,
+    selector_inside,
+)
 from bsufs.tuning.criteria import (
     CRITERIA,
     Criterion,
