@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
@@ -131,11 +132,20 @@ def as_seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
+def with_most_components(selectors: Sequence[BaseSelector]) -> int:
+    """Return which of some selectors finds the principal components that all others need."""
+    numbers = [selector.get_params().get("n_components") for selector in selectors]
+    return int(np.argmax([int(m) if isinstance(m, Integral) else 0 for m in numbers]))
+
+
 def in_threads(
-    function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None
+    function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None, first: int = 0
 ) -> list[Result]:
-    """Apply a function to at least one item; the first one prepares what the others share."""
-    first, *others = items
+    """Apply a function to some items, first to the one that prepares what the others share."""
+    others = list(items)
+    prepared = function(others.pop(first))
     # Threads: the work is in BLAS, and the data are shared instead of copied.
     parallel = Parallel(n_jobs=n_jobs, prefer="threads")
-    return [function(first), *parallel(delayed(function)(item) for item in others)]
+    results: list[Result] = parallel(delayed(function)(item) for item in others)
+    results.insert(first, prepared)
+    return results

@@ -19,7 +19,13 @@ from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored, in_o
 from bsufs.selectors._data import FitData
 from bsufs.selectors.bsufs import BSUFS
 from bsufs.stiefel import polar_factor
-from bsufs.tuning._settings import as_seed, checked_settings, in_threads, selector_inside
+from bsufs.tuning._settings import (
+    as_seed,
+    checked_settings,
+    in_threads,
+    selector_inside,
+    with_most_components,
+)
 
 # The settings of `BSUFS` over which a consensus is formed.
 _PATHS = {"p": [0.0, 0.5, 1.0], "beta_row": [3.0, 10.0, 30.0]}
@@ -216,7 +222,7 @@ class ConsensusSelector(BaseSelector):
         trials = np.array(
             in_threads(scores_of_draw, self._draws(data, seed), self.n_jobs)
             if self.n_pairs
-            else in_threads(scores_of_run, runs, self.n_jobs)
+            else in_threads(scores_of_run, runs, self.n_jobs, with_most_components(runs))
         )
         self.trial_rankings_ = self._rankings(trials, data)
         return Scored(
