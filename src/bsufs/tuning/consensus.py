@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array, Mask
+from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.label_free import wilson_interval
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored, in_order_of_rank
 from bsufs.selectors._data import FitData
@@ -213,17 +213,16 @@ class ConsensusSelector(BaseSelector):
         inside.set_params(n_features_to_select=self._wanted())
         runs = list(self._runs(inside, seed))
 
-        def scores_of_run(run: BaseSelector) -> Array:
-            return self._scores(run, data)
+        def scores_on(rows: Indices) -> Array:
+            half = FitData(data.X[rows], names=data.names)
+            return np.asarray(np.mean([self._scores(run, half) for run in runs], axis=0))
 
-        def scores_of_draw(draw: FitData) -> Array:
-            return np.asarray(np.mean([self._scores(run, draw) for run in runs], axis=0))
-
-        trials = np.array(
-            in_threads(scores_of_draw, self._draws(data, seed), self.n_jobs)
-            if self.n_pairs
-            else in_threads(scores_of_run, runs, self.n_jobs, with_most_components(runs))
-        )
+        if self.n_pairs:
+            found = in_threads(scores_on, self._halves(data.X.shape[0], seed), self.n_jobs)
+        else:
+            first = with_most_components(runs)
+            found = in_threads(lambda run: self._scores(run, data), runs, self.n_jobs, first)
+        trials = np.array(found)
         self.trial_rankings_ = self._rankings(trials, data)
         return Scored(
             scores=trials.mean(axis=0),
@@ -279,13 +278,12 @@ class ConsensusSelector(BaseSelector):
                     own_seed = int(draw.integers(2**31))
                     yield clone(run).set_params(init="rotated-pca", random_state=own_seed)
 
-    def _draws(self, data: FitData, seed: int) -> Iterator[FitData]:
+    def _halves(self, n: int, seed: int) -> Iterator[Indices]:
         """Yield halves of the rows in complementary pairs."""
-        n = data.X.shape[0]
         for number in range(self.n_pairs):
             shuffled = np.random.default_rng([seed, number]).permutation(n)
-            for half in (shuffled[: n // 2], shuffled[n // 2 : 2 * (n // 2)]):
-                yield FitData(data.X[np.sort(half)], names=data.names)
+            yield np.sort(shuffled[: n // 2])
+            yield np.sort(shuffled[n // 2 : 2 * (n // 2)])
 
     def _scores(self, run: BaseSelector, draw: FitData) -> Array:
         """Return the scores, or ranks, of a run in the range from 0 to 1."""
@@ -299,11 +297,10 @@ class ConsensusSelector(BaseSelector):
         """Rank the features in every trial, by the same rules as in the consensus."""
         forced, barred = self._forced_and_barred()
         ties = (data.place, -data.variances)
-        rankings = np.empty(trials.shape, dtype=np.int32)
-        for ranking, scores in zip(rankings, trials, strict=True):
-            best_first = in_order_of_rank(scores, data.variances, forced, barred, ties)
-            ranking[best_first] = np.arange(1, scores.size + 1)
-        return rankings
+        best_first = [
+            in_order_of_rank(scores, data.variances, forced, barred, ties) for scores in trials
+        ]
+        return (np.argsort(best_first, axis=1) + 1).astype(np.int32)
 
     def _finish(self, scored: Scored) -> None:
         super()._finish(scored)

@@ -323,9 +323,8 @@ def _table(
 ) -> Any:
     """Return a row per candidate, as a data frame where there is pandas."""
     # The one that was taken comes first among equals.
-    order = np.lexsort((np.arange(sizes.size), np.arange(sizes.size) != best, -quality))
-    rank = np.empty(sizes.size, dtype=np.intp)
-    rank[order] = np.arange(1, sizes.size + 1)
+    rows = np.arange(sizes.size)
+    rank = np.argsort(np.lexsort((rows, rows != best, -quality))) + 1
     names = dict.fromkeys(name for candidate in candidates for name in candidate.setting)
     columns: dict[str, Any] = {}
     for name in names:
