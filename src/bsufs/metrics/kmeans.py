@@ -20,8 +20,6 @@ from bsufs._typing import Array, Indices, Mask
 
 # Runs are worked on together as long as their distances to all samples fit into so many bytes.
 _BATCH_BYTES = 32 * 2**20
-# The largest finite number of single precision, read as an integer.
-_LARGEST_KEY = np.float32(np.finfo(np.float32).max).view(np.int32)
 # What may underflow in single precision.
 _TINY = 1e-30
 # Centers this many times farther out than the data do not fit into single precision.
@@ -266,7 +264,7 @@ class _Samples:
         keys |= np.arange(k, dtype=np.int32)[:, None]
         smallest = keys.min(axis=1)
         labels = smallest & mask
-        np.put_along_axis(keys, labels[:, None], _LARGEST_KEY, axis=1)
+        np.put_along_axis(keys, labels[:, None], np.iinfo(np.int32).max, axis=1)
         nearest, second = (
             (found & ~mask).view(np.float32).astype(np.float64)
             for found in (smallest, keys.min(axis=1))
