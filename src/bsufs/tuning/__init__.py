@@ -1,7 +1,6 @@
-"""Choosing without labels: settings, numbers of features, and a consensus of many runs.
+"""Choosing without labels: criteria, settings, numbers of features, and a consensus of many runs.
 
-Nothing in this package ever sees a label: it may import `bsufs.tuning.criteria` and
-`bsufs.metrics.label_free`, never `bsufs.metrics.clustering`.
+Nothing in this package ever sees a label: `bsufs.metrics.clustering` is never imported here.
 """
 
 from bsufs.tuning._settings import default_grid
