@@ -58,7 +58,7 @@ class EvaluationData:
         self.fit_data = X if isinstance(X, FitData) else FitData(check_array(X, dtype=np.float64))
         self.X: Array = check_array(self.fit_data.X, dtype=np.float64)
         self.random_state = random_state
-        self._copies: dict[int, tuple[Array, Array]] = {}
+        self._copies: dict[int, tuple[Array, Array, Array]] = {}
         self._all_labels: dict[tuple[int, int], NDArray[np.int32]] = {}
         # The last clusterings of selected features: two criteria look at the same ones.
         self._last_labels: tuple[Any, NDArray[np.int32]] | None = None
@@ -100,24 +100,26 @@ class EvaluationData:
         """Return the share of the variance of left-out rows that a ridge regression explains."""
         if permutation not in self._copies:
             self._copies[permutation] = self._copy(permutation)
-        X, targets = self._copies[permutation]
-        A = X[:, self.fit_data.place[features]]
+        X, Y, products = self._copies[permutation]
+        places = self.fit_data.place[features]
+        A, among = X[:, places], products[:, places]
         n = len(X)
         parts = np.array_split(np.random.default_rng(self.random_state).permutation(n), n_folds)
         held_out = [np.isin(np.arange(n), part) for part in parts if part.size]
         errors, totals = zip(
-            *(_held_out_errors(A, targets, part, ridges) for part in held_out), strict=True
+            *(_held_out_errors(A, Y, among, part, ridges) for part in held_out), strict=True
         )
         return float(1.0 - np.sum(errors, axis=0).min() / sum(totals)) if any(totals) else 1.0
 
-    def _copy(self, permutation: int) -> tuple[Array, Array]:
-        """Return the data, or a copy with shuffled columns, and what has the same distances."""
+    def _copy(self, permutation: int) -> tuple[Array, Array, Array]:
+        """Return centered or shuffled data X, Y of no more columns with YY' = XX', and Y'X."""
         # In units of the largest entry squares stay in range.
         X = np.ldexp(self.X[:, self.fit_data.order], -math.frexp(float(np.abs(self.X).max()))[1])
         X -= X.mean(axis=0)
         if permutation:
             X = np.random.default_rng([self.random_state, permutation]).permuted(X, axis=0)
-        return X, X if X.shape[1] <= len(X) else np.asarray(np.linalg.qr(X.T, mode="r")).T
+        Y = X if X.shape[1] <= len(X) else np.asarray(np.linalg.qr(X.T, mode="r")).T
+        return X, Y, Y.T @ X
 
     def subsample(self, number: int, share: float) -> FitData:
         """Return a random part of the rows, at least two."""
@@ -128,30 +130,30 @@ class EvaluationData:
 
 
 def _held_out_errors(
-    A: Array, Y: Array, held_out: Mask, ridges: Sequence[float]
+    A: Array, Y: Array, among: Array, held_out: Mask, ridges: Sequence[float]
 ) -> tuple[Array, float]:
     """Return the squared error on held-out rows for each ridge weight, and that of the mean.
 
     With A and Y centered by the mean of the other rows, ridge regression predicts the held-out rows
     H by A_H (A'A + t I)^-1 A'Y. In the basis of eigenvectors the squared error is a quadratic form
     in the weights w = 1 / (eigenvalue + t), total - 2 w'g + w'Q w, so that one decomposition serves
-    every t, and no prediction is ever formed.
+    every t, and no prediction is ever formed. `among` is Y'A over all rows, whose means are zero.
     """
-    (A, A_held_out), (Y, H) = ((Z[~held_out], Z[held_out]) for Z in (A, Y))
-    H, A_held_out, A = H - Y.mean(axis=0), A_held_out - A.mean(axis=0), A - A.mean(axis=0)
+    A, A_held_out, H = A[~held_out], A[held_out], Y[held_out]
+    a, y = A.mean(axis=0), -H.sum(axis=0) / len(A)
+    among = among - H.T @ A_held_out - len(A) * np.outer(y, a)
+    A, A_held_out, H = A - a, A_held_out - a, H - y
     total = float(np.vdot(H, H))
     if A.shape[1] <= len(A):
         values, basis = linalg.eigh(A.T @ A, check_finite=False)
-        left, right = A_held_out @ basis, A @ basis
+        left, across = A_held_out @ basis, among @ basis
     else:
-        # The same regression by samples: A_H A' (A A' + t I)^-1 Y.
+        # The same regression by samples: A_H A' (A A' + t I)^-1 Y. A is centered, so Y need not be.
         values, right = linalg.eigh(A @ A.T, check_finite=False)
-        left = A_held_out @ (A.T @ right)
+        left, across = A_held_out @ (A.T @ right), Y[~held_out].T @ right
     scale = float(values.mean()) if values.size else 0.0
     if scale <= 0:
         return np.full(len(ridges), total), total
-    # The columns of `right` are centered, so Y need not be.
-    across = Y.T @ right
     linear = np.einsum("ij,ij->j", left, H @ across)
     quadratic = (left.T @ left) * (across.T @ across)
     weights = 1.0 / (np.maximum(values, 0.0)[:, None] + scale * np.asarray(ridges))
