@@ -21,7 +21,7 @@ project = "bsufs"
 author = "The bsufs developers"
 copyright = author
 version = release = bsufs.__version__
-language = "en-GB"
+language = "en"
 
 extensions = [
     "myst_parser",
