@@ -31,7 +31,7 @@ def test_a_promise_without_one_lower_bound(dependencies, words):
 
 
 def test_every_promise_of_the_project_has_a_lower_bound():
-    promised = lowest_versions(tomllib.loads(PROJECT.read_text())["project"])
+    promised = lowest_versions(tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"])
     assert {"numpy", "scipy", "scikit-learn", "joblib", "anndata", "dask"} <= set(promised)
 
 

@@ -54,7 +54,7 @@ def _requirements(project: dict[str, Any]) -> Iterable[str]:
 
 if __name__ == "__main__":
     try:
-        versions = lowest_versions(tomllib.loads(PROJECT.read_text())["project"])
+        versions = lowest_versions(tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"])
     except ValueError as error:
         sys.exit(f"{PROJECT.name}: {error}")
     for name, version in versions.items():
