@@ -27,10 +27,15 @@ $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[$*]"
 	@touch $@
 
+# The paper is a distribution of its own, beside the library that it installs with.
+$(VENV)/.installed-paper: pyproject.toml paper/pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable . --editable ./paper
+	@touch $@
+
 demo: $(VENV)/.installed-plot
 	$(BIN)/python examples/demo_digits.py
 
-lint: $(VENV)/.installed-test
+lint: $(VENV)/.installed-test $(VENV)/.installed-paper
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -43,7 +48,7 @@ test: lint
 	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
 # Apart, since counting branches makes the tests half as slow again.
-coverage: $(VENV)/.installed-test
+coverage: $(VENV)/.installed-test $(VENV)/.installed-paper
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --cov --cov-report=term
 
 # The oldest Python has wheels of the oldest versions. pymanopt, an oracle of one test file, wants
@@ -56,7 +61,7 @@ $(OLDEST)/.installed: pyproject.toml tools/lowest_versions.py
 	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
 	$(OLDEST)/bin/python tools/lowest_versions.py > $(OLDEST)/lowest.txt
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/lowest.txt \
-		--editable ".[experiments,frames,persist,dask,h5ad,run-tests]"
+		--editable ".[cli,report,frames,persist,dask,h5ad,run-tests]" --editable ./paper
 	@touch $@
 
 test-oldest: export OPENBLAS_NUM_THREADS = 1
@@ -91,13 +96,13 @@ bench-scale: $(VENV)/.installed-bench,cli,dask
 	$(BIN)/python -m benchmarks.scale --out scale-output/results.jsonl --plot scale-output/scale.png $(ARGS)
 
 # Needs the datasets: in the folder BSUFS_DATA, or downloaded. ARGS goes to the command.
-paper: $(VENV)/.installed-experiments
-	$(BIN)/bsufs paper --out paper-output $(ARGS)
+paper: $(VENV)/.installed-paper
+	$(BIN)/bsufs-paper reproduce --out paper-output $(ARGS)
 
 # Warnings are errors; then every link within the site is followed, and nothing may need a network.
 docs: export OPENBLAS_NUM_THREADS = 1
 docs: export OMP_NUM_THREADS = 1
-docs: $(VENV)/.installed-docs
+docs: $(VENV)/.installed-docs $(VENV)/.installed-paper
 	$(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
 

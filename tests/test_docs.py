@@ -30,7 +30,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 NOT_EXECUTED = {
     "make": "sets up an environment, and runs these tests",
     "pip": "changes the environment",
-    "bsufs run": "needs the paper's datasets; tests/cli/test_experiments.py runs it on small ones",
+    "bsufs-paper": "needs the paper's datasets; paper/tests/cli runs it on small ones",
 }
 # What is executed on fewer rows and with fewer repetitions, to take seconds instead of minutes.
 SMALLER = {"load_digits().data\n": "load_digits().data[::6]\n", "n_pairs=50": "n_pairs=1"}
@@ -116,17 +116,6 @@ def test_links_lead_somewhere(page):
         linked = path.parent / name if name else path
         assert linked.exists(), target
         assert not anchor or anchor in anchors(linked), target
-
-
-def test_the_spec_in_the_documentation_is_one():
-    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
-    from bsufs_paper.experiments import load_spec
-
-    (block,) = blocks("docs/experiments.md", "yaml")
-    spec = load_spec(yaml.safe_load(block))
-    sizes = {method.label: len(method.settings) for method in spec.methods}
-    assert sizes["Random"] == sizes["BSUFS"] == 6
-    assert load_spec(yaml.safe_load(block), quick=True).datasets == ("LUNG",)
 
 
 def test_the_citation_has_the_version_of_the_package():
