@@ -25,8 +25,13 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]" --group $*
+$(VENV)/.installed-%: pyproject.toml paper/pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]" --editable ./paper --group $*
+	@touch $@
+
+# The paper is a distribution of its own, beside the library.
+$(VENV)/.installed-paper: pyproject.toml paper/pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable . --editable ./paper
 	@touch $@
 
 $(VENV)/.installed-demo: pyproject.toml | $(BIN)/python
@@ -39,7 +44,7 @@ demo: $(VENV)/.installed-demo
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/codespell
+	git ls-files | xargs $(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/*.py')
@@ -62,7 +67,7 @@ $(OLDEST)/.installed: pyproject.toml tools/lowest_versions.py
 	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
 	$(OLDEST)/bin/python tools/lowest_versions.py > $(OLDEST)/lowest.txt
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/lowest.txt \
-		--editable ".[$(EXTRAS)]" --group test-oldest
+		--editable ".[$(EXTRAS)]" --editable ./paper --group test-oldest
 	@touch $@
 
 test-oldest: export OPENBLAS_NUM_THREADS = 1
@@ -83,10 +88,10 @@ test-wheel: export OPENBLAS_NUM_THREADS = 1
 test-wheel: build
 	$(PYTHON) -m venv --clear $(WHEEL)
 	$(WHEEL)/bin/python -m pip install --quiet --upgrade pip
-	$(WHEEL)/bin/python -m pip install --quiet "$$(echo dist/*.whl)[$(EXTRAS)]" --group test
+	$(WHEEL)/bin/python -m pip install --quiet "$$(echo dist/*.whl)[$(EXTRAS)]" ./paper --group test
 	mkdir $(WHEEL)/source
 	tar -xzf dist/*.tar.gz -C $(WHEEL)/source --strip-components 1
-	rm -r $(WHEEL)/source/src
+	rm -r $(WHEEL)/source/src $(WHEEL)/source/paper/src
 	cd $(WHEEL)/source && ../bin/python -m pytest tests -n auto --maxprocesses 4 $(ARGS)
 
 bench: $(VENV)/.installed-bench
@@ -97,8 +102,8 @@ bench-scale: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.scale --out scale-output/results.jsonl --plot scale-output/scale.png $(ARGS)
 
 # Needs the datasets: in the folder BSUFS_DATA, or downloaded. ARGS goes to the command.
-paper: $(VENV)/.installed-experiments
-	$(BIN)/bsufs paper --out paper-output $(ARGS)
+paper: $(VENV)/.installed-paper
+	$(BIN)/bsufs-paper reproduce --out paper-output $(ARGS)
 
 # Warnings are errors; then every link within the site is followed, and nothing may need a network.
 docs: export OPENBLAS_NUM_THREADS = 1

@@ -46,7 +46,6 @@ from benchmarks.defaults import (
     without_each,
 )
 from bsufs.metrics import batched_kmeans, clustering_accuracy, nogueira_stability
-from bsufs.tuning.criteria import CRITERIA, Criterion, EvaluationData, RankMean, oriented
 from bsufs.selectors import (
     BSUFS,
     AlignedBSUFS,
@@ -56,6 +55,7 @@ from bsufs.selectors import (
     PCARowNorms,
 )
 from bsufs.tuning import ConsensusSelector, default_grid
+from bsufs.tuning.criteria import CRITERIA, Criterion, EvaluationData, RankMean, oriented
 
 SIZES = (20, 50, 80, 100)
 # Seeds of the repetitions: for choosing with labels, and for what is printed.

@@ -118,17 +118,6 @@ def test_links_lead_somewhere(page):
         assert not anchor or anchor in anchors(linked), target
 
 
-def test_the_spec_in_the_documentation_is_one():
-    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
-    from bsufs_paper.experiments import load_spec
-
-    (block,) = blocks("docs/experiments.md", "yaml")
-    spec = load_spec(yaml.safe_load(block))
-    sizes = {method.label: len(method.settings) for method in spec.methods}
-    assert sizes["Random"] == sizes["BSUFS"] == 6
-    assert load_spec(yaml.safe_load(block), quick=True).datasets == ("LUNG",)
-
-
 def test_the_citation_has_the_version_of_the_package():
     assert f"version: {bsufs.__version__}\n" in (ROOT / "CITATION.cff").read_text()
 

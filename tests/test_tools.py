@@ -7,7 +7,6 @@ import zipfile
 from pathlib import Path
 
 import pytest
-
 from tools import check_distribution as check
 from tools.lowest_versions import PROJECT, lowest_versions
 

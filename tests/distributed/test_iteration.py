@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 from dask.sizeof import sizeof
+from tests.distributed.test_columns import in_blocks, low_rank_and_noise
 
 from bsufs.distributed import _tasks, iteration
 from bsufs.penalties import ElementPenalty, RowPenalty
@@ -12,7 +13,6 @@ from bsufs.solvers.alternation import Coupling, Problem, proximal_alternation
 from bsufs.solvers.path import sparsity_path
 from bsufs.solvers.row_blocks import Report
 from bsufs.solvers.w_steps import PolarStep, TrustRegionStep
-from tests.distributed.test_columns import in_blocks, low_rank_and_noise
 
 ELEMENT = Coupling(ElementPenalty(1e-3, 0.5), 1.0, 1e-3)
 

@@ -13,8 +13,8 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from bsufs import BSUFS
-from bsufs.inspection import explanation as module
 from bsufs._names import shortened
+from bsufs.inspection import explanation as module
 from bsufs.inspection.explanation import (
     SubsampleError,
     around_the_cut,
