@@ -1,6 +1,7 @@
 """What is built and what is promised: the tools that check both."""
 
 import io
+import re
 import tarfile
 import tomllib
 import zipfile
@@ -85,3 +86,17 @@ def test_faults_end_the_check(tmp_path):
     source(tmp_path / "a.tar.gz", [])
     with pytest.raises(SystemExit, match="is missing"):
         check.main(Path(tmp_path))
+
+
+def test_what_makefile_and_workflow_install_is_declared():
+    declared = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
+    root = PROJECT.parent
+    makefile = (root / "Makefile").read_text(encoding="utf-8")
+    (extras,) = re.findall(r"^EXTRAS := (\S+)$", makefile, flags=re.MULTILINE)
+    assert set(extras.split(",")) <= set(declared["project"]["optional-dependencies"])
+    groups = set(re.findall(r"(?:\.installed-|--group )([a-z][\w-]*)", makefile))
+    assert groups - {"demo", "paper"} <= set(declared["dependency-groups"])
+    workflow = (root / ".github/workflows/checks.yml").read_text(encoding="utf-8")
+    assert f'".[{extras}]" --editable ./paper --group test' in workflow
+    targets = re.findall(r"- run: make ([\w-]+)", workflow)
+    assert all(re.search(rf"^{target}:", makefile, flags=re.MULTILINE) for target in targets)
