@@ -15,23 +15,7 @@ _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[[^]]*])?>=(?P<version>[\w.]+)")
 
 
 def lowest_versions(project: dict[str, Any]) -> dict[str, str]:
-    """Return the lowest version of each package by its name.
-
-    Parameters
-    ----------
-    project : dict
-        The table ``project`` of a pyproject.toml.
-
-    Returns
-    -------
-    dict of str to str
-        In alphabetical order.
-
-    Raises
-    ------
-    ValueError
-        If a requirement has no lower bound, or a package has two.
-    """
+    """Return the lowest version of each package, from the table ``project`` of a pyproject.toml."""
     lowest: dict[str, str] = {}
     for requirement in _requirements(project):
         found = _REQUIREMENT.fullmatch(requirement)
