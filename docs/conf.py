@@ -37,6 +37,8 @@ exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 root_doc = "index"
 nitpicky = True
+# Without a network there is no inventory of other projects.
+nitpick_ignore_regex = [("py:.*", r"sklearn\..*")]
 
 # --- Pages in Markdown: the same files that a code host shows -------------------------------------
 myst_enable_extensions = ["colon_fence", "dollarmath"]
