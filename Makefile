@@ -105,10 +105,12 @@ bench-scale: $(VENV)/.installed-bench
 paper: $(VENV)/.installed-paper
 	$(BIN)/bsufs-paper reproduce --out paper-output $(ARGS)
 
-# Warnings are errors; then every link within the site is followed, and nothing may need a network.
+# Warnings are errors, and so would be pages of names that are gone; then every link within the site
+# is followed, and nothing may need a network.
 docs: export OPENBLAS_NUM_THREADS = 1
 docs: export OMP_NUM_THREADS = 1
 docs: $(VENV)/.installed-docs
+	rm -rf docs/api/generated docs/_build/html
 	$(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
 
