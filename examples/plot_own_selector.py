@@ -68,8 +68,8 @@ figure.suptitle("The three best columns by their best cut, and the worst", fonts
 import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
-from bsufs.tuning.criteria import ClusteringAgreement, HeldOutReconstruction
 from bsufs.selectors import BSUFS, RandomSelector
+from bsufs.tuning.criteria import ClusteringAgreement, HeldOutReconstruction
 
 X = StandardScaler().fit_transform(wines.data)
 methods = {

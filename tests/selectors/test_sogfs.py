@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.golden import assert_agrees, golden_cases, golden_data
 
 from bsufs.graphs import affinity, components_by_size, laplacian, nearest_samples
 from bsufs.selectors.sogfs import SOGFS
 from bsufs.solvers.reweighted import reweighted_eigenvectors
 from bsufs.solvers.row_space import form_of_samples, row_space
 from bsufs.solvers.structured_graph import pair_distances
-from tests.golden import assert_agrees, golden_cases, golden_data
 
 
 @pytest.mark.parametrize(("dataset", "run"), golden_cases("SOGFS"))

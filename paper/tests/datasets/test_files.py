@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pooch
 import pytest
+from scipy.io import savemat
+
 from bsufs_paper.datasets import _files as files
 from bsufs_paper.datasets import dataset_checksum, dataset_info, find_dataset, load_dataset
-from scipy.io import savemat
 
 SOURCE = dataset_info("LUNG").file
 RETRIEVE = pooch.retrieve

@@ -2,6 +2,7 @@ import dataclasses
 import re
 
 import pytest
+
 from bsufs_paper.datasets import dataset_info, list_datasets
 
 NAMES = [info.name for info in list_datasets()]

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from paper.tests.experiments.small_data import small_spec, write_dataset
+
 from bsufs_paper.experiments import (
     FAILURES,
     LocalExecutor,
@@ -23,8 +25,6 @@ from bsufs_paper.experiments import (
     run_specs,
 )
 from bsufs_paper.experiments import tasks as tasks_module
-
-from paper.tests.experiments.small_data import small_spec, write_dataset
 
 pytestmark = pytest.mark.usefixtures("data")
 MISBEHAVING = "paper.tests.experiments.misbehaving:Misbehaving"

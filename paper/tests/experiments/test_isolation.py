@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from bsufs_paper.experiments import Status, Task, isolation
 from bsufs_paper.experiments.isolation import IsolatedWorker
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from bsufs_paper.experiments import Protocol
-from bsufs_paper.experiments.protocol import judge
 
 from bsufs.metrics import batched_kmeans, clustering_accuracy
+from bsufs_paper.experiments import Protocol
+from bsufs_paper.experiments.protocol import judge
 
 
 def blobs(seed=0):

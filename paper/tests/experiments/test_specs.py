@@ -1,9 +1,9 @@
 import pytest
+from paper.tests.experiments.small_data import small_spec
+
 from bsufs_paper.experiments import load_spec, paper_specs, with_needed
 from bsufs_paper.experiments.recipes import find_recipe
 from bsufs_paper.experiments.tasks import make_selector
-
-from paper.tests.experiments.small_data import small_spec
 
 pytestmark = pytest.mark.usefixtures("data")
 

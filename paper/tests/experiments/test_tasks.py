@@ -2,6 +2,13 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from paper.tests.experiments.small_data import forget_datasets
+
+import bsufs
+import bsufs_paper.experiments.tasks
+from bsufs.selectors import BSUFS, MaxVariance
 from bsufs_paper.datasets import load_dataset
 from bsufs_paper.experiments.tasks import (
     SkippedTask,
@@ -11,12 +18,6 @@ from bsufs_paper.experiments.tasks import (
     make_selector,
     set_id,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-import bsufs
-from bsufs.selectors import BSUFS, MaxVariance
-from paper.tests.experiments.small_data import forget_datasets
 
 
 def rank(**changes):
@@ -129,7 +130,7 @@ class TestWork:
 
     def test_a_dataset_that_is_not_there_is_skipped(self, data):
         (data / "other.npz").unlink()
-        with pytest.raises(SkippedTask, match="bsufs datasets show other"):
+        with pytest.raises(SkippedTask, match="bsufs-paper datasets show other"):
             Task.of("dataset", dataset="other").perform()
 
     def test_a_damaged_file_is_skipped_too_since_it_can_be_replaced(self, data):

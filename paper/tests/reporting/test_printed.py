@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from bsufs_paper.reporting import paper
 from bsufs_paper.reporting.paper import CASES, METHODS, load_printed
 

@@ -6,6 +6,7 @@ import math
 
 import pandas as pd
 import pytest
+
 from bsufs_paper.reporting import Results, Verdict
 from bsufs_paper.reporting.catalog import list_items, parse_item
 from bsufs_paper.reporting.results import COLUMNS, confirmed, expand_parameters

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from paper.tests.reporting.made_up import made_up_info, made_up_results
+
 from bsufs_paper.reporting import Results, Verdict, list_items, make_section, measure_targets
 from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.sections import CELL_COLUMNS
 from bsufs_paper.reporting.views import list_views
 from bsufs_paper.reporting.views._registry import view
-
-from paper.tests.reporting.made_up import made_up_info, made_up_results
 
 ITEMS = {item.id: item for item in list_items()}
 # Drawn from the numbers of the paper alone, or from no run at all.

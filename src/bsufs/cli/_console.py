@@ -14,9 +14,9 @@ from bsufs._names import one_line as one_line  # the commands take it from here
 STDOUT = "-"
 
 
-def complain(message: str, kind: str = "error: ") -> None:
+def complain(message: str, kind: str = "error: ", program: str = "bsufs") -> None:
     """Print one line on standard error."""
-    print(f"bsufs: {kind}{' '.join(message.split())}", file=sys.stderr)
+    print(f"{program}: {kind}{' '.join(message.split())}", file=sys.stderr)
 
 
 class Reporter:

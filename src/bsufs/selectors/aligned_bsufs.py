@@ -38,7 +38,8 @@ class AlignedBSUFS(StreamedSelector):
     Clustering on selected columns should find what clustering on the whole data can find. So the
     rows are clustered many times in the space of the leading principal components, and columns are
     picked in which these clusters show, without picking the same thing twice; a column that
-    survives long on the path of `BSUFS` counts a little more. This is what ``bsufs select`` does by default:
+    survives long on the path of `BSUFS` counts a little more. This is what ``bsufs select`` does by
+    default:
     of everything tried without labels it gave the best clusterings on the public datasets of the
     paper (see the documentation on choosing without labels).
 
@@ -127,8 +128,8 @@ class AlignedBSUFS(StreamedSelector):
 
     with the score :math:`\sigma_i` of `BSUFS`, which is at least 1/2 for columns that are no
     duplicates, :math:`\eta` = `survival_power` and c = `scaling`. Without the middle factor this is
-    the alignment of the kernel of the columns in A with T. The denominator makes a column pay for what
-    it repeats and for variance within clusters. Columns whose share is less than four standard
+    the alignment of the kernel of the columns in A with T. The denominator makes a column pay for
+    what it repeats and for variance within clusters. Columns whose share is less than four standard
     deviations above chance would cost next to nothing where they are small, and say nothing: they
     come behind those that know of the clusters, by their score of `BSUFS`.
 

@@ -166,7 +166,8 @@ class BSUFS(StreamedSelector):
     Columns are solved in an order that depends on their contents, so the order in which they come
     does not matter. Columns that are perfectly correlated (duplicates, also shifted, negated or
     in other units) are represented by the one of largest variance; the others rank behind all
-    distinct columns. Constant columns come last. Which of several columns that play the same part (a column
+    distinct columns. Constant columns come last. Which of several columns that play the same part
+    (a column
     and its negative, say) comes first is a matter of that order, which may change when X is negated
     or rows are repeated. With ``tie_break="index"`` ties and duplicates are treated as in the
     authors' code instead.

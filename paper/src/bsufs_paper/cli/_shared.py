@@ -60,4 +60,4 @@ def execute(
 
 def command_line() -> str:
     """Return how the program was called."""
-    return " ".join(["bsufs", *sys.argv[1:]])
+    return " ".join(["bsufs-paper", *sys.argv[1:]])

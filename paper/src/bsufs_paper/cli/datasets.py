@@ -1,4 +1,4 @@
-"""``bsufs datasets``: what is registered, what is at hand, and how to get the rest."""
+"""``bsufs-paper datasets``: what is registered, what is at hand, and how to get the rest."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ DataHome = Annotated[
 _EPILOG = """
 [bold]Examples[/bold]
 
-[cyan]bsufs datasets --json[/cyan]
+[cyan]bsufs-paper datasets --json[/cyan]
 
-[cyan]bsufs datasets show COIL20[/cyan]
+[cyan]bsufs-paper datasets show COIL20[/cyan]
 
-[cyan]bsufs datasets fetch COIL20 --data-home data[/cyan]
+[cyan]bsufs-paper datasets fetch COIL20 --data-home data[/cyan]
 """
 
 

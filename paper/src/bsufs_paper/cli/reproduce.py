@@ -1,4 +1,4 @@
-"""``bsufs paper``: every table and figure of the paper, beside the printed ones."""
+"""``bsufs-paper reproduce``: every table and figure of the paper, beside the printed ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from bsufs.cli._console import Reporter, print_table
+from bsufs.cli._options import QuietOption
 from bsufs_paper.cli._shared import (
     DataHomeOption,
     RetryOption,
@@ -19,9 +22,6 @@ from bsufs_paper.cli._shared import (
     execute,
 )
 
-from bsufs.cli._console import Reporter, print_table
-from bsufs.cli._options import QuietOption
-
 if TYPE_CHECKING:
     from bsufs_paper.experiments import Spec
     from bsufs_paper.reporting import Item
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 _EPILOG = """
 [bold]Examples[/bold]
 
-[cyan]bsufs paper --quick[/cyan]   a sample, in minutes
+[cyan]bsufs-paper reproduce --quick[/cyan]   a sample, in minutes
 
-[cyan]bsufs paper --only table-acc --only fig-acc[/cyan]   one table and one figure
+[cyan]bsufs-paper reproduce --only table-acc --only fig-acc[/cyan]   one table and one figure
 
-[cyan]bsufs paper --list[/cyan]   what there is
+[cyan]bsufs-paper reproduce --list[/cyan]   what there is
 """
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("paper", epilog=_EPILOG)(paper)
+    app.command("reproduce", epilog=_EPILOG)(reproduce)
 
 
-def paper(
+def reproduce(
     only: Annotated[
         list[str] | None,
         typer.Option("--only", metavar="ID", help="A table or figure; may be given several times."),

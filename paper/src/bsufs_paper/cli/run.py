@@ -1,4 +1,4 @@
-"""``bsufs run``: a comparison of one's own, from a YAML file."""
+"""``bsufs-paper run``: a comparison of one's own, from a YAML file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from bsufs.cli._console import Reporter
+from bsufs.cli._options import QuietOption
 from bsufs_paper.cli._shared import (
     DataHomeOption,
     RetryOption,
@@ -14,15 +17,12 @@ from bsufs_paper.cli._shared import (
     execute,
 )
 
-from bsufs.cli._console import Reporter
-from bsufs.cli._options import QuietOption
-
 _EPILOG = """
 [bold]Examples[/bold]
 
-[cyan]bsufs run mine.yaml --out results[/cyan]   run it, or go on with it
+[cyan]bsufs-paper run mine.yaml --out results[/cyan]   run it, or go on with it
 
-[cyan]bsufs run mine.yaml --quick[/cyan]   the small version that the spec describes
+[cyan]bsufs-paper run mine.yaml --quick[/cyan]   the small version that the spec describes
 """
 
 
@@ -50,9 +50,8 @@ def run(
 
     A run that was stopped goes on where it was; nothing that was done is done again.
     """
-    from bsufs_paper.experiments import ResultStore, collect, load_spec
-
     from bsufs.tables import write_atomically
+    from bsufs_paper.experiments import ResultStore, collect, load_spec
 
     chosen = [load_spec(path, quick=quick) for path in specs]
     store = ResultStore(out)

@@ -10,10 +10,9 @@ from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
-from bsufs_paper.datasets._registry import SourceFile, dataset_info
-
 from bsufs._atomic import atomic_write
 from bsufs._extras import needs
+from bsufs_paper.datasets._registry import SourceFile, dataset_info
 
 
 def find_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -> Path | None:

@@ -8,6 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+
+from bsufs._matlab import matlab_arrays
+from bsufs._typing import Array
 from bsufs_paper.datasets._files import fetch, record_checksum
 from bsufs_paper.datasets._registry import DatasetInfo, SourceFile, dataset_info
 from bsufs_paper.datasets._synthetic import (
@@ -17,13 +24,6 @@ from bsufs_paper.datasets._synthetic import (
     append_noise_features,
     feature_names,
 )
-from numpy.typing import NDArray
-from scipy.sparse import issparse
-from sklearn.utils import Bunch, check_random_state
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
-
-from bsufs._matlab import matlab_arrays
-from bsufs._typing import Array
 
 
 def load_dataset(

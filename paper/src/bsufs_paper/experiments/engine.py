@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 import pandas as pd
+
 from bsufs_paper.experiments.executors import Executor
 from bsufs_paper.experiments.recipes import Frames, Recipe, find_recipe
 from bsufs_paper.experiments.recipes._base import stacked

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
-from bsufs_paper.experiments.isolation import IsolatedWorker
-from bsufs_paper.experiments.store import Outcome, Status
-from bsufs_paper.experiments.tasks import Task
 from joblib import Parallel, cpu_count, delayed
 
 import bsufs
 from bsufs._extras import needs
+from bsufs_paper.experiments.isolation import IsolatedWorker
+from bsufs_paper.experiments.store import Outcome, Status
+from bsufs_paper.experiments.tasks import Task
 
 # Called with a task when it begins (None) and when it has ended, from any thread.
 Watch = Callable[[Task, Outcome | None], None]

@@ -6,10 +6,11 @@ import threading
 from collections import Counter
 from types import TracebackType
 
-from bsufs_paper.experiments.store import Outcome, Status
-from bsufs_paper.experiments.tasks import Task
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from bsufs_paper.experiments.store import Outcome, Status
+from bsufs_paper.experiments.tasks import Task
 
 
 class ProgressBar:

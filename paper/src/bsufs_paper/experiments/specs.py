@@ -15,10 +15,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from bsufs._extras import needs
 from bsufs_paper.datasets import dataset_info
 from bsufs_paper.experiments.protocol import INITIALIZATIONS, Protocol
-
-from bsufs._extras import needs
 
 ALL_FEATURES = "all"
 # Stands for the number of classes of the dataset, where a method wants to be told.

@@ -16,10 +16,10 @@ from typing import IO, Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from bsufs_paper.experiments.tasks import Task
 from numpy.typing import NDArray
 
 from bsufs._atomic import LEFTOVERS, atomic_write
+from bsufs_paper.experiments.tasks import Task
 
 _META = b"bsufs"
 

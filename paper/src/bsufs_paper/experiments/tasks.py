@@ -15,12 +15,12 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from bsufs_paper.datasets import dataset_checksum, dataset_info, load_dataset
-from bsufs_paper.experiments.protocol import judge
 
 import bsufs
 from bsufs._typing import Array, Indices
 from bsufs.selectors import all_selectors
+from bsufs_paper.datasets import dataset_checksum, dataset_info, load_dataset
+from bsufs_paper.experiments.protocol import judge
 
 # A column of a result by name: numbers or strings, all columns of the same length.
 Columns = dict[str, Any]
@@ -132,7 +132,7 @@ def _loaded(name: str, data_home: str | None, noise_scale: float = 1.0, draw: in
     except FileNotFoundError as error:
         raise SkippedTask(
             f"the file {dataset_info(name).file.name} is not at hand and could not be fetched; "
-            f"`bsufs datasets show {name}` says where to put it"
+            f"`bsufs-paper datasets show {name}` says where to put it"
         ) from error
     except (OSError, ValueError, ImportError) as error:
         # Can be mended without this run: by another file, or by what is to be installed.

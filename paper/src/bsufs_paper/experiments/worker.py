@@ -20,6 +20,7 @@ import warnings
 from typing import Any, TextIO
 
 import numpy as np
+
 from bsufs_paper.experiments.tasks import SkippedTask, Task
 
 

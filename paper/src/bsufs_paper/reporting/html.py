@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from bsufs._atomic import atomic_write
 from bsufs_paper.reporting.catalog import Item, list_items
 from bsufs_paper.reporting.results import Results
 from bsufs_paper.reporting.sections import CELL_COLUMNS, Section, Verdict
 from bsufs_paper.reporting.style import encode
 from bsufs_paper.reporting.targets import Target, measure_targets
 from bsufs_paper.reporting.views import make_section
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from bsufs._atomic import atomic_write
 
 _MARKS = {
     Verdict.WITHIN: ("●", "within"),

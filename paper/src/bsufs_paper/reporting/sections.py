@@ -9,8 +9,9 @@ from enum import StrEnum
 from typing import Any
 
 import pandas as pd
-from bsufs_paper.reporting.catalog import Item
 from matplotlib.figure import Figure
+
+from bsufs_paper.reporting.catalog import Item
 
 CELL_COLUMNS = (
     *("row", "column", "metric", "paper", "paper_sd", "here", "here_sd"),

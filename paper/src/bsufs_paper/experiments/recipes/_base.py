@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
 import pandas as pd
+
 from bsufs_paper.experiments.recipes._judging import Judging
 from bsufs_paper.experiments.specs import Method, Spec
 from bsufs_paper.experiments.store import ResultStore, Status

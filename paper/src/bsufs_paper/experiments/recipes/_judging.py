@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bsufs._typing import Array
 from bsufs_paper.experiments.store import Part, ResultStore, Status
 from bsufs_paper.experiments.tasks import Task, canonical_json, set_id
-
-from bsufs._typing import Array
 
 _SCORES = ("acc", "nmi", "nmi_arithmetic", "purity")
 # A cluster task is this many runs of k-means: about a second, so that little is lost with one.

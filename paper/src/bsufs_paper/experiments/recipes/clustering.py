@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+
 from bsufs_paper.experiments.protocol import Protocol, Stage
 from bsufs_paper.experiments.recipes._base import Frames, Recipe, stacked
 from bsufs_paper.experiments.recipes._judging import Judging

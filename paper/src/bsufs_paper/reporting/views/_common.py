@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
+
 from bsufs_paper.reporting.results import Results
 
 RIVALS = ("BSUFS", "BSUFS (paper's grid)")

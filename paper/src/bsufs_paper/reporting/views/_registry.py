@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import pandas as pd
+
 from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.results import Results
 from bsufs_paper.reporting.sections import Section

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pandas as pd
+
 from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.results import Results
 from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame, make_cell

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pandas as pd
+
 from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import DATASETS, METHODS
 from bsufs_paper.reporting.results import KMEANS_INIT, Results, confirmed_rows, summarize

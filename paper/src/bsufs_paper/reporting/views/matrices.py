@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.colors import ListedColormap
+
 from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import CASES
 from bsufs_paper.reporting.results import Results, confirmed
@@ -14,7 +16,6 @@ from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame, ma
 from bsufs_paper.reporting.style import panels
 from bsufs_paper.reporting.views._common import RANDOM, in_order, missing_note, value
 from bsufs_paper.reporting.views._registry import Printed, view
-from matplotlib.colors import ListedColormap
 
 
 @view("sparsity-figure")

@@ -7,6 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+
 from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import DATASETS
 from bsufs_paper.reporting.results import Results, expand_parameters
@@ -14,7 +16,6 @@ from bsufs_paper.reporting.sections import NamedFigure, Section, Verdict, cells_
 from bsufs_paper.reporting.style import HEAT, SEQUENCE, legend_below, panels
 from bsufs_paper.reporting.views._common import missing_note
 from bsufs_paper.reporting.views._registry import Printed, view
-from matplotlib.axes import Axes
 
 _METRICS = ("acc", "nmi")
 

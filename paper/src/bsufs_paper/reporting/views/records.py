@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pandas as pd
+
 from bsufs_paper.datasets import list_datasets
 from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import METHODS

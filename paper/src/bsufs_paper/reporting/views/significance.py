@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 import pandas as pd
+from matplotlib.figure import Figure
+
 from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import METHODS
 from bsufs_paper.reporting.ranks import RankComparison, compare_ranks
@@ -13,7 +15,6 @@ from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame, ma
 from bsufs_paper.reporting.style import color
 from bsufs_paper.reporting.views._common import RANDOM, listed
 from bsufs_paper.reporting.views._registry import Printed, view
-from matplotlib.figure import Figure
 
 _COMPARED = METHODS[1:]
 

@@ -7,6 +7,8 @@ from string import ascii_lowercase
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
+
 from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import METHODS
 from bsufs_paper.reporting.results import Results
@@ -15,7 +17,6 @@ from bsufs_paper.reporting.style import CLASSES, panels
 from bsufs_paper.reporting.views._common import in_order, missing_note, value
 from bsufs_paper.reporting.views._registry import Printed, view
 from bsufs_paper.reporting.views.records import recovery_rates
-from matplotlib.axes import Axes
 
 _TRUE = {0, 1}
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pandas as pd
+
 from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import (
     CASES,
