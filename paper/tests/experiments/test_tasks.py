@@ -140,7 +140,7 @@ class TestWork:
 
     def test_no_task_can_write_into_the_data_of_the_next(self):
         with pytest.raises(ValueError, match="read-only"):
-            _loaded("small", None).data[0, 0] = 1.0
+            _loaded("small").data[0, 0] = 1.0
 
     def test_ranking_is_that_of_the_selector(self):
         X = load_dataset("small").data

@@ -88,6 +88,10 @@ def test_of_several_reasons_the_gravest_counts_and_then_the_first_in_words():
 
 def test_a_quick_run_says_so():
     assert Results({}, {"quick": True}).why_missing("x") == "--quick leaves it out"
+    tasks = _tasks(("synthetic", "recover", "Dartboard1", "BSUFS", "{}", "done", "", 1.0))
+    assert Results({"tasks": tasks}, {"quick": True}).why_missing("synthetic") == (
+        "--quick leaves it out"
+    )
 
 
 def test_missing_columns_are_named():

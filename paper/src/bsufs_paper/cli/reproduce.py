@@ -19,7 +19,7 @@ from bsufs_paper.cli._shared import (
     SchedulerOption,
     WorkersOption,
     command_line,
-    execute,
+    run_all,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _reproduce(
     reporter: Reporter,
     **how: Any,
 ) -> None:
-    from bsufs_paper.experiments import ResultStore, collect, paper_specs, with_needed
+    from bsufs_paper.experiments import ResultStore, paper_specs, with_needed
     from bsufs_paper.reporting import write_report
 
     known = paper_specs(quick=quick)
@@ -114,8 +114,7 @@ def _reproduce(
     store = ResultStore(out / ("quick" if quick else "full"))
     specs = with_needed([name for name in known if any(i.run == name for i in items)], known)
     start = time.monotonic()
-    execute(specs, store, reporter=reporter, **how)
-    results = collect(specs, store)
+    results = run_all(specs, store, reporter=reporter, **how)
     tasks = sum(part.seconds for part in store.parts())
     info = {
         "command": command_line(),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import pandas as pd
 
-from bsufs_paper.experiments.executors import Executor
+from bsufs_paper.experiments.executors import Execute
 from bsufs_paper.experiments.recipes import Frames, Recipe, find_recipe
 from bsufs_paper.experiments.recipes._base import stacked
 from bsufs_paper.experiments.recipes._judging import Judging
@@ -26,7 +26,7 @@ FAILURES = frozenset({Status.FAILED, Status.TIMEOUT})
 def run_specs(
     specs: Sequence[Spec],
     store: ResultStore,
-    executor: Executor,
+    execute: Execute,
     *,
     retry: Collection[Status] = (),
     observer: Observer | None = None,
@@ -39,8 +39,8 @@ def run_specs(
         The runs; those that others need come first.
     store : ResultStore
         Where results stay.
-    executor : Executor
-        Where tasks are done.
+    execute : callable
+        What does tasks; see `local_workers` and `dask_workers`.
     retry : collection of Status, default=()
         Endings after which a task is tried once more, such as `FAILURES`.
     observer : callable, optional
@@ -58,7 +58,7 @@ def run_specs(
     with store.locked():
         while pending := _pending(specs, store, again, tried):
             tried |= {task.key for task in pending}
-            executor.run(list(pending.items()), watch)
+            execute(list(pending.items()), watch)
 
 
 def _pending(

@@ -15,7 +15,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from bsufs._extras import needs
+import yaml
+
 from bsufs_paper.datasets import dataset_info
 from bsufs_paper.experiments.protocol import INITIALIZATIONS, Protocol
 
@@ -131,8 +132,6 @@ def load_spec(source: str | Path | Mapping[str, Any], *, quick: bool = False) ->
     if isinstance(source, Mapping):
         return _spec(dict(source), "the spec", quick)
     path = Path(source)
-    with needs("A spec in a file", "experiments"):
-        import yaml
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

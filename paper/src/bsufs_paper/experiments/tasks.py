@@ -1,7 +1,7 @@
 """The units of work: what one is, what determines its result, and how it is done.
 
 A task is plain data, so that it can be hashed, stored beside its result and sent to another
-process or machine. Each kind of task is one function of this module, found by its name.
+process or machine. Each kind of task is one function of this module.
 """
 
 from __future__ import annotations
@@ -25,18 +25,8 @@ from bsufs_paper.experiments.protocol import judge
 # A column of a result by name: numbers or strings, all columns of the same length.
 Columns = dict[str, Any]
 
-# Raised when a kind of task comes to mean something else: its old results no longer count.
-_MEANING = {
-    "dataset": 1,
-    "rank": 1,
-    "cluster": 1,
-    "recover": 1,
-    "points": 1,
-    "weights": 1,
-    "correlate": 1,
-    "objective": 1,
-    "images": 1,
-}
+# Raised above 1 when a kind of task comes to mean something else: its old results no longer count.
+_MEANING: dict[str, int] = {}
 
 
 class SkippedTask(Exception):
@@ -53,8 +43,8 @@ class Task:
     @classmethod
     def of(cls, kind: str, **arguments: Any) -> Task:
         """Make a task of a kind."""
-        if kind not in _MEANING:
-            raise ValueError(f"kind must be one of {', '.join(_MEANING)}, got {kind!r}.")
+        if kind not in _WORK:
+            raise ValueError(f"kind must be one of {', '.join(_WORK)}, got {kind!r}.")
         return cls(kind, canonical_json(arguments))
 
     @property
@@ -72,7 +62,7 @@ class Task:
             canonical_json(
                 {
                     "kind": self.kind,
-                    "meaning": _MEANING[self.kind],
+                    "meaning": _MEANING.get(self.kind, 1),
                     "arguments": self.arguments,
                     "data": _identity(self.arguments["dataset"]),
                     "release": bsufs.__version__,
@@ -80,10 +70,9 @@ class Task:
             ).encode()
         ).hexdigest()[:32]
 
-    def perform(self, data_home: str | None = None) -> Columns:
+    def perform(self) -> Columns:
         """Do the work."""
-        work: Callable[..., Columns] = globals()[f"_{self.kind}"]
-        return work(data_home=data_home, **self.arguments)
+        return _WORK[self.kind](**self.arguments)
 
 
 @lru_cache(maxsize=256)
@@ -126,15 +115,15 @@ def make_selector(selector: str, n_features: int, parameters: dict[str, Any]) ->
 
 
 @lru_cache(maxsize=2)
-def _loaded(name: str, data_home: str | None, noise_scale: float = 1.0, draw: int = 0) -> Any:
+def _loaded(name: str, noise_scale: float = 1.0, draw: int = 0) -> Any:
     try:
-        bunch = load_dataset(name, data_home, noise_scale=noise_scale, random_state=draw)
+        bunch = load_dataset(name, noise_scale=noise_scale, random_state=draw)
     except FileNotFoundError as error:
         raise SkippedTask(
             f"the file {dataset_info(name).file.name} is not at hand and could not be fetched; "
             f"`bsufs-paper datasets show {name}` says where to put it"
         ) from error
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError) as error:
         # Can be mended without this run: by another file, or by what is to be installed.
         raise SkippedTask(str(error)) from error
     # Tasks share them: one that wrote into them would change the results of the next.
@@ -143,9 +132,9 @@ def _loaded(name: str, data_home: str | None, noise_scale: float = 1.0, draw: in
     return bunch
 
 
-def _dataset(*, data_home: str | None, dataset: str) -> Columns:
+def _dataset(*, dataset: str) -> Columns:
     """Tell the size of a dataset."""
-    bunch = _loaded(dataset, data_home)
+    bunch = _loaded(dataset)
     n_samples, n_features = bunch.data.shape
     return {
         "n_samples": [n_samples],
@@ -167,23 +156,20 @@ def _best_first(fitted: Any, n_features: int) -> Indices:
 
 def _rank(
     *,
-    data_home: str | None,
     dataset: str,
     selector: str,
     parameters: dict[str, Any],
     n_features: int,
 ) -> Columns:
     """Rank the features and keep the best."""
-    fitted = _fitted(_loaded(dataset, data_home).data, selector, n_features, parameters)
+    fitted = _fitted(_loaded(dataset).data, selector, n_features, parameters)
     best = _best_first(fitted, n_features)
     return {"feature": best, "score": np.asarray(fitted.scores_)[best]}
 
 
-def _cluster(
-    *, data_home: str | None, dataset: str, sets: list[list[int]], **judging: Any
-) -> Columns:
+def _cluster(*, dataset: str, sets: list[list[int]], **judging: Any) -> Columns:
     """Judge sets of features."""
-    bunch = _loaded(dataset, data_home)
+    bunch = _loaded(dataset)
     n_clusters = int(np.unique(bunch.target).size)
     parts: list[Columns] = []
     for features in sets:
@@ -199,7 +185,6 @@ def _cluster(
 
 def _recover(
     *,
-    data_home: str | None,
     dataset: str,
     noise_scale: float,
     selector: str,
@@ -209,7 +194,7 @@ def _recover(
     """Select two features in every draw of the noise."""
     chosen = []
     for draw in draws:
-        bunch = _loaded(dataset, data_home, noise_scale, draw)
+        bunch = _loaded(dataset, noise_scale, draw)
         seeded = {name: draw if value == "draw" else value for name, value in parameters.items()}
         chosen.append(_best_first(_fitted(bunch.data, selector, 2, seeded), 2))
     best = np.stack(chosen)
@@ -223,21 +208,19 @@ def _recover(
 
 def _points(
     *,
-    data_home: str | None,
     dataset: str,
     noise_scale: float,
     features: list[int],
     draw: int,
 ) -> Columns:
     """Return the samples of one draw in the plane of two features."""
-    bunch = _loaded(dataset, data_home, noise_scale, draw)
+    bunch = _loaded(dataset, noise_scale, draw)
     x, y = features
     return {"x": bunch.data[:, x], "y": bunch.data[:, y], "label": bunch.target}
 
 
 def _weights(
     *,
-    data_home: str | None,
     dataset: str,
     selector: str,
     parameters: dict[str, Any],
@@ -248,7 +231,7 @@ def _weights(
 
     Both: the row-sparse copy, with a zero also where the element-sparse copy has one.
     """
-    fitted = _fitted(_loaded(dataset, data_home).data, selector, n_features, parameters)
+    fitted = _fitted(_loaded(dataset).data, selector, n_features, parameters)
     if matrix == "both":
         W = fitted.row_sparse_components_.T * (fitted.element_sparse_components_.T != 0)
     else:
@@ -259,14 +242,13 @@ def _weights(
 
 def _correlate(
     *,
-    data_home: str | None,
     dataset: str,
     selector: str,
     parameters: dict[str, Any],
     n_features: int,
 ) -> Columns:
     """Correlate the selected features."""
-    X = _loaded(dataset, data_home).data
+    X = _loaded(dataset).data
     best = _best_first(_fitted(X, selector, n_features, parameters), n_features)
     i, j = np.indices((best.size, best.size))
     return {
@@ -280,7 +262,6 @@ def _correlate(
 
 def _objective(
     *,
-    data_home: str | None,
     dataset: str,
     selector: str,
     parameters: dict[str, Any],
@@ -292,7 +273,7 @@ def _objective(
     def watch(progress: Any) -> None:
         alive.append(int(progress.n_alive))
 
-    X = _loaded(dataset, data_home).data
+    X = _loaded(dataset).data
     fitted = _fitted(X, selector, n_features, parameters | {"callback": watch})
     history = fitted.objective_history_
     return {
@@ -304,7 +285,6 @@ def _objective(
 
 def _images(
     *,
-    data_home: str | None,
     dataset: str,
     selector: str,
     parameters: dict[str, Any],
@@ -313,7 +293,7 @@ def _images(
     seed: int,
 ) -> Columns:
     """Return a few pictures and which of their pixels were selected."""
-    bunch = _loaded(dataset, data_home)
+    bunch = _loaded(dataset)
     best = _best_first(_fitted(bunch.data, selector, n_features, parameters), n_features)
     selected = np.zeros(bunch.data.shape[1], dtype=bool)
     selected[best] = True
@@ -329,3 +309,16 @@ def _images(
         "value": np.concatenate([picture.ravel() for picture in pictures]),
         "selected": np.tile(selected.reshape(shape, order=order).ravel(), n_images),
     }
+
+
+_WORK: dict[str, Callable[..., Columns]] = {
+    "dataset": _dataset,
+    "rank": _rank,
+    "cluster": _cluster,
+    "recover": _recover,
+    "points": _points,
+    "weights": _weights,
+    "correlate": _correlate,
+    "objective": _objective,
+    "images": _images,
+}

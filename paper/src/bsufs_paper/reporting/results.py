@@ -97,9 +97,9 @@ class Results:
             if reasons:
                 first = next((reason for reason in reasons if reason), "")
                 return f"{status}: {first}" if first else status
-        if tasks:
-            return "no scores, although its tasks are done"
-        return "--quick leaves it out" if self.info.get("quick") else "not asked for (--only)"
+        if self.info.get("quick"):
+            return "--quick leaves it out"
+        return "no scores, although its tasks are done" if tasks else "not asked for (--only)"
 
 
 def confirmed_rows(
