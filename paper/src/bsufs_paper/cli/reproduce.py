@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -106,6 +107,7 @@ def _reproduce(
     reporter: Reporter,
     **how: Any,
 ) -> None:
+    import bsufs
     from bsufs_paper.experiments import ResultStore, paper_specs, with_needed
     from bsufs_paper.reporting import write_report
 
@@ -123,7 +125,7 @@ def _reproduce(
         "protocol": _protocol(specs),
         "seconds": round(time.monotonic() - start, 1),
         "machine": _machine() | {"processor seconds of all tasks": round(tasks)},
-        "version": _version(),
+        "version": bsufs.__version__,
     }
     page = write_report(results, info, out, items)
     reporter.say(f"report: {page}")
@@ -132,13 +134,7 @@ def _reproduce(
 def _protocol(specs: list[Spec]) -> dict[str, Any]:
     """Return the rules, which all runs that cluster share."""
     rules = [spec.protocol for spec in specs if spec.recipe in ("tuned", "fixed")]
-    return rules[0].as_mapping() if rules else {}
-
-
-def _version() -> str:
-    import bsufs
-
-    return bsufs.__version__
+    return asdict(rules[0]) | {"feature_counts": [*rules[0].feature_counts]} if rules else {}
 
 
 def _machine() -> dict[str, Any]:

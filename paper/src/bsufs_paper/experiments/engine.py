@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 import pandas as pd
 
 from bsufs_paper.experiments.executors import Execute
-from bsufs_paper.experiments.recipes import Frames, Recipe, find_recipe
+from bsufs_paper.experiments.recipes import RECIPES, Frames, Recipe
 from bsufs_paper.experiments.recipes._base import stacked
 from bsufs_paper.experiments.recipes._judging import Judging
 from bsufs_paper.experiments.specs import Spec
@@ -94,8 +94,14 @@ def recipes(
                 f"the run {spec.name!r} uses the winners of {spec.winners_of!r}, which must be run "
                 "with it. Give that spec too, before it."
             )
-        made[spec.name] = find_recipe(spec.recipe)(spec, store, made, judging)
+        made[spec.name] = _recipe(spec)(spec, store, made, judging)
     return list(made.values())
+
+
+def _recipe(spec: Spec) -> type[Recipe]:
+    if spec.recipe not in RECIPES:
+        raise ValueError(f"recipe must be one of {', '.join(RECIPES)}, got {spec.recipe!r}.")
+    return RECIPES[spec.recipe]
 
 
 def collect(specs: Sequence[Spec], store: ResultStore) -> Frames:
@@ -114,7 +120,7 @@ def _ended(recipe: Recipe) -> pd.DataFrame:
     """Return how the tasks of a run ended."""
     described = [
         *(
-            (probe, {"run": recipe.spec.name, "dataset": name, "method": "", "parameters": "{}"})
+            (probe, recipe.labels(name))
             for name, probe in zip(recipe.spec.datasets, recipe.probes(), strict=True)
         ),
         *recipe.described(),

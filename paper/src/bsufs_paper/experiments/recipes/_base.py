@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -59,13 +59,7 @@ class Recipe(ABC):
 
     @abstractmethod
     def described(self) -> Iterator[tuple[Task, dict[str, Any]]]:
-        """Yield the tasks of each method and dataset."""
-
-    def winners(self) -> pd.DataFrame:
-        """Return the best setting of each method on each dataset, as far as they are known."""
-        return pd.DataFrame()
-
-    # ------------------------------------------------------------------------------- for recipes
+        """Yield the tasks of each method and dataset, with the labels of their rows."""
 
     def probes(self) -> list[Task]:
         """Return the tasks that look whether the datasets are there."""
@@ -103,14 +97,17 @@ class Recipe(ABC):
         part = self.store.get(task)
         return part is not None and part.status in (Status.DONE, Status.FAILED, Status.TIMEOUT)
 
-    def labels(self, dataset: str, method: Method, parameters: dict[str, Any]) -> dict[str, Any]:
+    def labels(
+        self, dataset: str, method: str = "", parameters: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         """Return the columns that say to what a row belongs."""
-        return {
-            "run": self.spec.name,
-            "dataset": dataset,
-            "method": method.label,
-            "parameters": canonical_json(parameters),
-        }
+        text = canonical_json(parameters or {})
+        return {"run": self.spec.name, "dataset": dataset, "method": method, "parameters": text}
+
+    def collected(self, described: Iterable[tuple[Task, dict[str, Any]]]) -> pd.DataFrame:
+        """Return the results of finished tasks below each other, each row with its labels."""
+        frames = [(self.store.done(task), labels) for task, labels in described]
+        return stacked([labeled(frame, labels) for frame, labels in frames if frame is not None])
 
 
 def labeled(frame: pd.DataFrame, labels: dict[str, Any]) -> pd.DataFrame:
