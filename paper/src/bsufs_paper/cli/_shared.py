@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,8 +23,7 @@ SchedulerOption = Annotated[
     typer.Option(metavar="ADDRESS", help="Run on the cluster of this Dask scheduler instead."),
 ]
 DataHomeOption = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="The folder of the datasets to look into first."),
+    Path | None, typer.Option(metavar="DIR", help="The folder of the datasets to look into first.")
 ]
 RetryOption = Annotated[
     bool, typer.Option("--retry", metavar="", help="Try failed and timed-out tasks once more.")
@@ -35,7 +33,6 @@ RetryOption = Annotated[
 def run_all(
     specs: Sequence[Spec],
     store: ResultStore,
-    *,
     jobs: int,
     scheduler: str | None,
     data_home: Path | None,
@@ -65,8 +62,3 @@ def run_all(
             f"{results['tasks']['reason'].iloc[0]}."
         )
     return results
-
-
-def command_line() -> str:
-    """Return how the program was called."""
-    return " ".join(["bsufs-paper", *sys.argv[1:]])

@@ -11,8 +11,7 @@ from bsufs.cli._console import dump, print_table
 from bsufs.cli._options import one_of
 
 DataHome = Annotated[
-    Path | None,
-    typer.Option("--data-home", metavar="DIR", help="The folder to look into first."),
+    Path | None, typer.Option("--data-home", metavar="DIR", help="The folder to look into first.")
 ]
 JsonOption = Annotated[bool, typer.Option("--json", metavar="", help="Print as JSON.")]
 _EPILOG = """
@@ -37,9 +36,7 @@ def register(app: typer.Typer) -> None:
 
 
 def datasets(
-    context: typer.Context,
-    as_json: JsonOption = False,
-    data_home: DataHome = None,
+    context: typer.Context, as_json: JsonOption = False, data_home: DataHome = None
 ) -> None:
     """List the registered datasets, show one, or fetch it."""
     context.obj = data_home

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 import time
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -13,19 +14,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bsufs.cli._console import Reporter, print_table
-from bsufs.cli._options import QuietOption
+from bsufs.cli._options import QuietOption, one_of
 from bsufs_paper.cli._shared import (
     DataHomeOption,
     RetryOption,
     SchedulerOption,
     WorkersOption,
-    command_line,
     run_all,
 )
 
 if TYPE_CHECKING:
     from bsufs_paper.experiments import Spec
-    from bsufs_paper.reporting import Item
 
 _EPILOG = """
 [bold]Examples[/bold]
@@ -70,56 +69,30 @@ def reproduce(
 
     A run that was stopped goes on where it was; nothing that was done is done again.
     """
+    import bsufs
+    from bsufs_paper.experiments import ResultStore, paper_specs, with_needed
     from bsufs_paper.reporting import list_items as all_items
+    from bsufs_paper.reporting import write_report
 
     items = all_items()
     if list_items:
         rows = [(item.id, item.title, item.run or "-") for item in items]
         print_table("Tables and figures", ("id", "title", "run"), rows)
         return
-    _reproduce(
-        _chosen(items, only),
-        quick=quick,
-        out=out,
-        jobs=jobs,
-        scheduler=scheduler,
-        data_home=data_home,
-        retry=retry,
-        reporter=Reporter(quiet),
-    )
-
-
-def _chosen(items: list[Item], only: list[str] | None) -> list[Item]:
-    from bsufs.cli._options import one_of
-
-    if not only:
-        return items
-    names = [item.id for item in items]
-    wanted = {one_of(name, names, "--only") for name in only}
-    return [item for item in items if item.id in wanted]
-
-
-def _reproduce(
-    items: list[Item],
-    *,
-    quick: bool,
-    out: Path,
-    reporter: Reporter,
-    **how: Any,
-) -> None:
-    import bsufs
-    from bsufs_paper.experiments import ResultStore, paper_specs, with_needed
-    from bsufs_paper.reporting import write_report
-
+    if only:
+        names = [item.id for item in items]
+        wanted = {one_of(name, names, "--only") for name in only}
+        items = [item for item in items if item.id in wanted]
     known = paper_specs(quick=quick)
+    specs = with_needed([name for name in known if any(i.run == name for i in items)], known)
     # A sample and the whole differ in their rules, so they do not share a folder of results.
     store = ResultStore(out / ("quick" if quick else "full"))
-    specs = with_needed([name for name in known if any(i.run == name for i in items)], known)
+    reporter = Reporter(quiet)
     start = time.monotonic()
-    results = run_all(specs, store, reporter=reporter, **how)
+    results = run_all(specs, store, jobs, scheduler, data_home, retry, reporter)
     tasks = sum(part.seconds for part in store.parts())
     info = {
-        "command": command_line(),
+        "command": " ".join(["bsufs-paper", *sys.argv[1:]]),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "quick": quick,
         "protocol": _protocol(specs),
@@ -127,8 +100,7 @@ def _reproduce(
         "machine": _machine() | {"processor seconds of all tasks": round(tasks)},
         "version": bsufs.__version__,
     }
-    page = write_report(results, info, out, items)
-    reporter.say(f"report: {page}")
+    reporter.say(f"report: {write_report(results, info, out, items)}")
 
 
 def _protocol(specs: list[Spec]) -> dict[str, Any]:

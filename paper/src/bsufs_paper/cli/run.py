@@ -56,15 +56,7 @@ def run(
     chosen = [load_spec(path, quick=quick) for path in specs]
     store = ResultStore(out)
     reporter = Reporter(quiet)
-    results = run_all(
-        chosen,
-        store,
-        jobs=jobs,
-        scheduler=scheduler,
-        data_home=data_home,
-        retry=retry,
-        reporter=reporter,
-    )
+    results = run_all(chosen, store, jobs, scheduler, data_home, retry, reporter)
     for name, frame in results.items():
         text = frame.to_csv(index=False)
         with write_atomically(out / f"{name}.csv", force=True) as stream:

@@ -9,12 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bsufs._typing import Array, Indices
-from bsufs.metrics import (
-    batched_kmeans,
-    clustering_accuracy,
-    normalized_mutual_information,
-    purity,
-)
+from bsufs.metrics import batched_kmeans, clustering_accuracy, normalized_mutual_information, purity
 
 Stage = Literal["search", "confirm"]
 INITIALIZATIONS = ("k-means++", "random", "greedy-k-means++")

@@ -143,7 +143,7 @@ def _dataset(*, dataset: str) -> Columns:
     }
 
 
-def _fitted(X: Array, selector: str, n_features: int, parameters: dict[str, Any]) -> Any:
+def _fitted(X: Array, *, selector: str, parameters: dict[str, Any], n_features: int) -> Any:
     return make_selector(selector, min(n_features, X.shape[1]), parameters).fit(X)
 
 
@@ -154,15 +154,9 @@ def _best_first(fitted: Any, n_features: int) -> Indices:
     return np.argsort(ranking, kind="stable")[:n_features]
 
 
-def _rank(
-    *,
-    dataset: str,
-    selector: str,
-    parameters: dict[str, Any],
-    n_features: int,
-) -> Columns:
+def _rank(*, dataset: str, n_features: int, **fit: Any) -> Columns:
     """Rank the features and keep the best."""
-    fitted = _fitted(_loaded(dataset).data, selector, n_features, parameters)
+    fitted = _fitted(_loaded(dataset).data, n_features=n_features, **fit)
     best = _best_first(fitted, n_features)
     return {"feature": best, "score": np.asarray(fitted.scores_)[best]}
 
@@ -184,19 +178,14 @@ def _cluster(*, dataset: str, sets: list[list[int]], **judging: Any) -> Columns:
 
 
 def _recover(
-    *,
-    dataset: str,
-    noise_scale: float,
-    selector: str,
-    parameters: dict[str, Any],
-    draws: list[int],
+    *, dataset: str, noise_scale: float, parameters: dict[str, Any], draws: list[int], **fit: Any
 ) -> Columns:
     """Select two features in every draw of the noise."""
     chosen = []
     for draw in draws:
         bunch = _loaded(dataset, noise_scale, draw)
         seeded = {name: draw if value == "draw" else value for name, value in parameters.items()}
-        chosen.append(_best_first(_fitted(bunch.data, selector, 2, seeded), 2))
+        chosen.append(_best_first(_fitted(bunch.data, parameters=seeded, n_features=2, **fit), 2))
     best = np.stack(chosen)
     return {
         "draw": np.asarray(draws),
@@ -206,32 +195,19 @@ def _recover(
     }
 
 
-def _points(
-    *,
-    dataset: str,
-    noise_scale: float,
-    features: list[int],
-    draw: int,
-) -> Columns:
+def _points(*, dataset: str, noise_scale: float, features: list[int], draw: int) -> Columns:
     """Return the samples of one draw in the plane of two features."""
     bunch = _loaded(dataset, noise_scale, draw)
     x, y = features
     return {"x": bunch.data[:, x], "y": bunch.data[:, y], "label": bunch.target}
 
 
-def _weights(
-    *,
-    dataset: str,
-    selector: str,
-    parameters: dict[str, Any],
-    n_features: int,
-    matrix: str,
-) -> Columns:
+def _weights(*, dataset: str, matrix: str, **fit: Any) -> Columns:
     """Return the entries of a transformation matrix: an attribute, or "both" sparse copies of W.
 
     Both: the row-sparse copy, with a zero also where the element-sparse copy has one.
     """
-    fitted = _fitted(_loaded(dataset).data, selector, n_features, parameters)
+    fitted = _fitted(_loaded(dataset).data, **fit)
     if matrix == "both":
         W = fitted.row_sparse_components_.T * (fitted.element_sparse_components_.T != 0)
     else:
@@ -240,16 +216,10 @@ def _weights(
     return {"feature": feature.ravel(), "component": component.ravel(), "value": W.ravel()}
 
 
-def _correlate(
-    *,
-    dataset: str,
-    selector: str,
-    parameters: dict[str, Any],
-    n_features: int,
-) -> Columns:
+def _correlate(*, dataset: str, n_features: int, **fit: Any) -> Columns:
     """Correlate the selected features."""
     X = _loaded(dataset).data
-    best = _best_first(_fitted(X, selector, n_features, parameters), n_features)
+    best = _best_first(_fitted(X, n_features=n_features, **fit), n_features)
     i, j = np.indices((best.size, best.size))
     return {
         "i": i.ravel() + 1,
@@ -260,13 +230,7 @@ def _correlate(
     }
 
 
-def _objective(
-    *,
-    dataset: str,
-    selector: str,
-    parameters: dict[str, Any],
-    n_features: int,
-) -> Columns:
+def _objective(*, dataset: str, parameters: dict[str, Any], **fit: Any) -> Columns:
     """Return the objective after every iteration, and how many features were alive."""
     alive: list[int] = []
 
@@ -274,7 +238,7 @@ def _objective(
         alive.append(int(progress.n_alive))
 
     X = _loaded(dataset).data
-    fitted = _fitted(X, selector, n_features, parameters | {"callback": watch})
+    fitted = _fitted(X, parameters=parameters | {"callback": watch}, **fit)
     history = fitted.objective_history_
     return {
         "iteration": np.arange(history.size),
@@ -283,18 +247,10 @@ def _objective(
     }
 
 
-def _images(
-    *,
-    dataset: str,
-    selector: str,
-    parameters: dict[str, Any],
-    n_features: int,
-    n_images: int,
-    seed: int,
-) -> Columns:
+def _images(*, dataset: str, n_features: int, n_images: int, seed: int, **fit: Any) -> Columns:
     """Return a few pictures and which of their pixels were selected."""
     bunch = _loaded(dataset)
-    best = _best_first(_fitted(bunch.data, selector, n_features, parameters), n_features)
+    best = _best_first(_fitted(bunch.data, n_features=n_features, **fit), n_features)
     selected = np.zeros(bunch.data.shape[1], dtype=bool)
     selected[best] = True
     shown = np.random.default_rng(seed).choice(len(bunch.data), n_images, replace=False)

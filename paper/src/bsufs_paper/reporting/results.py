@@ -38,6 +38,9 @@ COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 
+# Tables of the paper, by name.
+Printed = Mapping[str, pd.DataFrame]
+
 # The paper's numbers match plain k-means++; other initializations have a table of their own.
 KMEANS_INIT = "k-means++"
 
@@ -103,11 +106,7 @@ class Results:
 
 
 def confirmed_rows(
-    results: Results,
-    run: str,
-    metric: str,
-    *,
-    kmeans_init: str = KMEANS_INIT,
+    results: Results, run: str, metric: str, *, kmeans_init: str = KMEANS_INIT
 ) -> pd.DataFrame:
     """Return the repetitions with fresh seeds at the setting that won the search."""
     scores = results.select("scores", run=run, kmeans_init=kmeans_init)
@@ -143,11 +142,7 @@ def summarize(rows: pd.DataFrame, metric: str, by: tuple[str, ...]) -> pd.DataFr
 
 
 def confirmed(
-    results: Results,
-    run: str,
-    metric: str,
-    *,
-    kmeans_init: str = KMEANS_INIT,
+    results: Results, run: str, metric: str, *, kmeans_init: str = KMEANS_INIT
 ) -> pd.DataFrame:
     """Return what stands in a cell: mean and spread at the winner, by dataset and method."""
     rows = confirmed_rows(results, run, metric, kmeans_init=kmeans_init)

@@ -27,11 +27,7 @@ class Recipe(ABC):
     needed_options: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
-        self,
-        spec: Spec,
-        store: ResultStore,
-        others: Mapping[str, Recipe],
-        judging: Judging,
+        self, spec: Spec, store: ResultStore, others: Mapping[str, Recipe], judging: Judging
     ) -> None:
         if spec.winners_of is not None and not self.may_use_winners:
             raise ValueError(

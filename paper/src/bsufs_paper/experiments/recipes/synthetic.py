@@ -66,11 +66,7 @@ class Recovery(Recipe):
                 panels.append((labels["dataset"], labels["method"], chosen))
         for dataset, method, (x, y) in panels:
             task = Task.of(
-                "points",
-                dataset=full_names[dataset],
-                noise_scale=scale,
-                features=[x, y],
-                draw=0,
+                "points", dataset=full_names[dataset], noise_scale=scale, features=[x, y], draw=0
             )
             labels = {"run": self.spec.name, "dataset": dataset, "noise_scale": scale}
             yield task, labels | {"method": method, "x_feature": x, "y_feature": y}

@@ -8,17 +8,15 @@ import numpy as np
 import pandas as pd
 
 from bsufs_paper.reporting.catalog import Item
-from bsufs_paper.reporting.results import Results
-from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame, make_cell
+from bsufs_paper.reporting.results import Printed, Results
+from bsufs_paper.reporting.sections import NamedFigure, Section, make_cell
 from bsufs_paper.reporting.style import color, panels
-from bsufs_paper.reporting.views._common import in_order, missing_note
-from bsufs_paper.reporting.views._registry import Printed, view
+from bsufs_paper.reporting.views._common import drawn, in_order
 
 # Rises of this share of the largest objective are rounding, not ascent.
 _ROUNDING = 1e-9
 
 
-@view("convergence-figure")
 def convergence_figure(item: Item, results: Results, printed: Printed) -> Section:
     """Draw the objective of BSUFS over the iterations."""
     history = results.select("objective", run=item.run)
@@ -44,9 +42,8 @@ def convergence_figure(item: Item, results: Results, printed: Printed) -> Sectio
             )
             for column, here in (("iterations", iterations), ("largest rise, % of the scale", rise))
         ]
-    frame = cells_frame(cells)
     if not curves:
-        return Section(item, frame, notes=missing_note(results, item.run))
+        return drawn(item, results, cells, [], [])
     notes = [f"The objective never rises on {len(falling)} of {len(curves)} datasets."]
     notes += [
         f"{dataset}: {int(rows['n_alive'].iloc[0])} living rows at first, "
@@ -54,7 +51,7 @@ def convergence_figure(item: Item, results: Results, printed: Printed) -> Sectio
         for dataset, rows in curves.items()
         if rows["n_alive"].notna().all()
     ]
-    return Section(item, frame, [_draw(curves)], notes)
+    return drawn(item, results, cells, [_draw(curves)], notes)
 
 
 def _draw(curves: dict[str, pd.DataFrame]) -> NamedFigure:

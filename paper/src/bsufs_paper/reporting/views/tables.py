@@ -18,7 +18,7 @@ from bsufs_paper.reporting.paper import (
     feature_count_note,
     mark_notes,
 )
-from bsufs_paper.reporting.results import KMEANS_INIT, Results, confirmed, summarize
+from bsufs_paper.reporting.results import KMEANS_INIT, Printed, Results, confirmed, summarize
 from bsufs_paper.reporting.sections import Section, Verdict, cells_frame, make_cell
 from bsufs_paper.reporting.views._common import (
     RANDOM,
@@ -26,14 +26,13 @@ from bsufs_paper.reporting.views._common import (
     budget_notes,
     in_order,
     listed,
+    measured,
     value,
 )
-from bsufs_paper.reporting.views._registry import Printed, view
 
 _KEY = ["dataset", "method"]
 
 
-@view("clustering-table")
 def clustering_table(item: Item, results: Results, printed: Printed) -> Section:
     """Compare the label-tuned scores of all methods with the paper's table."""
     metric = item.options["metric"]
@@ -47,9 +46,10 @@ def clustering_table(item: Item, results: Results, printed: Printed) -> Section:
         for dataset in DATASETS
         for method in methods
     ]
+    all_features = [cell for cell in cells if cell["column"] == "ALLfea"]
     cells += [_average(metric, paper, here, method) for method in methods]
     notes = [
-        *_all_features_notes(cells, metric),
+        *_all_features_notes(all_features, metric),
         *above_random_notes(here, metric.upper()),
         *_best_notes(here, metric),
         *budget_notes(results, item.run),
@@ -79,10 +79,8 @@ def _compared(
         metric.upper(),
         paper=_printed(paper, key, "mean"),
         paper_sd=_printed(paper, key, "sd"),
-        here=value(here, key, "mean"),
-        here_sd=value(here, key, "sd"),
         n_features_paper=paper_count,
-        n_features_here=value(here, key, "n_features"),
+        **measured(here, key),
         reason=results.why_missing(run, dataset, method),
     )
 
@@ -130,20 +128,18 @@ def _average_row_notes(here: pd.DataFrame, methods: list[str]) -> list[str]:
     return [f"{text}."]
 
 
-def _all_features_notes(cells: list[dict[str, Any]], metric: str) -> list[str]:
-    judged = [
-        cell
-        for cell in cells
-        if cell["column"] == "ALLfea"
-        and cell["row"] in DATASETS
-        and cell["verdict"] != Verdict.NOT_RUN
-    ]
+def _all_features_notes(
+    cells: list[dict[str, Any]], metric: str, how: str = "where nothing is selected or tuned"
+) -> list[str]:
+    """Say how the scores of all features stand to the paper's; `cells` are theirs."""
+    judged = [cell for cell in cells if cell["verdict"] != Verdict.NOT_RUN]
     if not judged:
         return []
     within = [cell for cell in judged if cell["verdict"] == Verdict.WITHIN]
+    points = sum(cell["here"] - cell["paper"] for cell in judged) / len(judged)
     return [
-        f"All features, where nothing is selected and nothing tuned: {metric.upper()} is within "
-        f"one standard deviation of the paper's on {len(within)} of {len(judged)} datasets."
+        f"All features, {how}: {metric.upper()} within one standard deviation of the paper's on "
+        f"{len(within)} of {len(judged)} datasets, {points:+.1f} points on average."
     ]
 
 
@@ -161,7 +157,6 @@ def _best_notes(here: pd.DataFrame, metric: str) -> list[str]:
     return [f"Largest {metric.upper()} of the selections: {text}."]
 
 
-@view("ablation-table")
 def ablation_table(item: Item, results: Results, printed: Printed) -> Section:
     """Compare the four cases of the ablation with the paper's table, and with Random."""
     metric = item.options["metric"]
@@ -210,7 +205,6 @@ def _printed_order_notes(paper: pd.DataFrame, metric: str) -> list[str]:
     ]
 
 
-@view("label-free-table")
 def label_free_table(item: Item, results: Results, printed: Printed) -> Section:
     """Show what every method reaches with its defaults, where no label chose anything."""
     scores = results.select("scores", run=item.run, kmeans_init=KMEANS_INIT)
@@ -246,9 +240,7 @@ def _free_cell(
             dataset,
             method,
             label,
-            here=value(here, (dataset, method), "mean"),
-            here_sd=value(here, (dataset, method), "sd"),
-            n_features_here=value(here, (dataset, method), "n_features"),
+            **measured(here, (dataset, method)),
             reason=results.why_missing(run, dataset, method),
         )
     # An average is shown only where it is over the same datasets as everyone's.
@@ -265,7 +257,6 @@ def _free_cell(
     )
 
 
-@view("initialization-table")
 def initialization_table(item: Item, results: Results, printed: Printed) -> Section:
     """Show how the initialization of k-means moves the numbers, everything else held."""
     cells: list[dict[str, Any]] = []
@@ -275,33 +266,17 @@ def initialization_table(item: Item, results: Results, printed: Printed) -> Sect
         for kmeans_init in item.options["kmeans_init"]:
             here = confirmed(results, item.run, metric, kmeans_init=kmeans_init)
             for method in item.options["methods"]:
-                for dataset in DATASETS:
-                    cell = _compared(results, item.run, metric, paper, here, dataset, method)
-                    cells.append(cell | {"row": f"{dataset}, {method}", "column": kmeans_init})
-            notes += _initialization_notes(cells, metric, kmeans_init)
+                compared = [
+                    _compared(results, item.run, metric, paper, here, dataset, method)
+                    | {"row": f"{dataset}, {method}", "column": kmeans_init}
+                    for dataset in DATASETS
+                ]
+                cells += compared
+                if method == "ALLfea":
+                    notes += _all_features_notes(compared, metric, kmeans_init)
     return Section(item, cells_frame(cells), notes=notes)
 
 
-def _initialization_notes(cells: list[dict[str, Any]], metric: str, kmeans_init: str) -> list[str]:
-    judged = [
-        cell
-        for cell in cells
-        if cell["column"] == kmeans_init
-        and cell["metric"] == metric.upper()
-        and cell["row"].endswith(", ALLfea")
-        and cell["verdict"] != Verdict.NOT_RUN
-    ]
-    if not judged:
-        return []
-    within = [cell for cell in judged if cell["verdict"] == Verdict.WITHIN]
-    mean = sum(cell["here"] - cell["paper"] for cell in judged) / len(judged)
-    return [
-        f"All features, {kmeans_init}: {metric.upper()} within one standard deviation of the "
-        f"paper's on {len(within)} of {len(judged)} datasets, {mean:+.1f} points on average."
-    ]
-
-
-@view("stopping-table")
 def stopping_table(item: Item, results: Results, printed: Printed) -> Section:
     """Show what the number of iterations and the breaking of ties do to BSUFS."""
     scores = results.select("scores", run=item.run, kmeans_init=KMEANS_INIT)
@@ -323,18 +298,13 @@ def stopping_table(item: Item, results: Results, printed: Printed) -> Section:
                         f"{dataset}, {n_features} features",
                         label,
                         metric.upper(),
-                        here=value(here, key, "mean"),
-                        here_sd=value(here, key, "sd"),
-                        n_features_here=n_features,
+                        **measured(here, key) | {"n_features_here": n_features},
                         reason=results.why_missing(item.run, dataset, label),
                     )
                 )
         notes += _stopping_notes(here, rows, labels, metric)
-    return Section(item, cells_frame(cells), notes=notes or [_nothing(results, item)])
-
-
-def _nothing(results: Results, item: Item) -> str:
-    return f"Nothing to show: {results.why_missing(item.run)}."
+    notes = notes or [f"Nothing to show: {results.why_missing(item.run)}."]
+    return Section(item, cells_frame(cells), notes=notes)
 
 
 def _stopping_notes(
