@@ -126,7 +126,8 @@ def test_selectors_are_found_by_name_and_by_path():
 class TestWork:
     def test_the_size_of_a_dataset(self):
         found = Task.of("dataset", dataset="other").perform()
-        assert found == {"n_samples": [40], "n_features": [8], "n_classes": [2]}
+        sizes = {"n_samples": [40], "n_features": [8], "n_classes": [2]}
+        assert found == sizes | {"drawn": [False]}
 
     def test_a_dataset_that_is_not_there_is_skipped(self, data):
         (data / "other.npz").unlink()

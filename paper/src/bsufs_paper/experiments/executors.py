@@ -27,19 +27,10 @@ Execute = Callable[[Sequence[tuple[Task, float | None]], Watch], None]
 
 @contextlib.contextmanager
 def local_workers(n_jobs: int = -1) -> Iterator[Execute]:
-    """Do tasks on this machine, each in a process of its own.
+    """Do tasks for `run_specs` on this machine, `n_jobs` at once (-1: as many as there are cores).
 
-    A process that dies or hangs is replaced, and its neighbors notice nothing.
-
-    Parameters
-    ----------
-    n_jobs : int, default=-1
-        Tasks at once; -1 for as many as there are cores.
-
-    Yields
-    ------
-    callable
-        What `run_specs` wants.
+    Each is done in a process of its own. One that dies or hangs is replaced, and its neighbors
+    notice nothing.
     """
     if n_jobs != -1 and n_jobs < 1:
         raise ValueError(f"n_jobs must be -1 or at least 1, got {n_jobs}.")
@@ -76,22 +67,10 @@ def local_workers(n_jobs: int = -1) -> Iterator[Execute]:
 
 @contextlib.contextmanager
 def dask_workers(address: str, data_home: str | None = None) -> Iterator[Execute]:
-    """Do tasks on the workers of a Dask scheduler, each in a process of its own there.
+    """Do tasks for `run_specs` on the workers of a Dask scheduler, each in a process of its own.
 
     Results come back over the network and are written here, so the machines need no common
-    folder; each needs the datasets, in its folder ``BSUFS_DATA``.
-
-    Parameters
-    ----------
-    address : str
-        The address of the scheduler.
-    data_home : str or None, default=None
-        The folder of the datasets to look into first, on the machines of the workers.
-
-    Yields
-    ------
-    callable
-        What `run_specs` wants.
+    folder; each needs the datasets, in `data_home` or in its folder ``BSUFS_DATA``.
     """
     with needs("The address of a scheduler", "dask"):
         distributed: Any = import_module("distributed")

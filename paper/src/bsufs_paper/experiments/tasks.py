@@ -19,7 +19,7 @@ import numpy as np
 import bsufs
 from bsufs._typing import Array, Indices
 from bsufs.selectors import all_selectors
-from bsufs_paper.datasets import dataset_checksum, dataset_info, load_dataset
+from bsufs_paper.datasets import dataset_checksum, dataset_info, find_dataset, load_dataset
 from bsufs_paper.experiments.protocol import judge
 
 # A column of a result by name: numbers or strings, all columns of the same length.
@@ -133,13 +133,14 @@ def _loaded(name: str, noise_scale: float = 1.0, draw: int = 0) -> Any:
 
 
 def _dataset(*, dataset: str) -> Columns:
-    """Tell the size of a dataset."""
+    """Tell the size of a dataset, and whether it was drawn in the place of a file."""
     bunch = _loaded(dataset)
     n_samples, n_features = bunch.data.shape
     return {
         "n_samples": [n_samples],
         "n_features": [n_features],
         "n_classes": [int(np.unique(bunch.target).size)],
+        "drawn": [find_dataset(dataset) is None],
     }
 
 

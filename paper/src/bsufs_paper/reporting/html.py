@@ -59,28 +59,13 @@ def write_report(
     out_dir: str | os.PathLike[str],
     items: Sequence[str | Item] | None = None,
 ) -> Path:
-    """Write the report: `report.html`, `summary.md`, `cells.csv`, and `figures`.
+    """Write `report.html`, `summary.md`, `cells.csv` and `figures` to a folder; return the page.
 
-    Parameters
-    ----------
-    results : mapping of str to pandas.DataFrame
-        What was measured; see `Results`. Any frame may be absent or empty.
-    info : mapping
-        What is known of the run: version, command, created, quick, protocol, machine, seconds.
-    out_dir : path-like
-        Folder to write to; made where it is absent. Files of an earlier report are replaced.
-    items : sequence of str or Item, or None, default=None
-        Tables and figures to show, by id; None for all.
-
-    Returns
-    -------
-    pathlib.Path
-        The page.
-
-    Notes
-    -----
-    A table or figure that cannot be made shows its error in its place. Every file is written beside
-    its place and then moved, so a reader never sees half of one.
+    `results` are the frames of a run (see `Results`), any of which may be absent or empty; `info`
+    says what is known of it: version, command, created, quick, protocol, machine, seconds. `items`
+    are the tables and figures to show, None for all. One that cannot be made shows its error in its
+    place. Every file is written beside its place and then moved, so a reader never sees half of
+    one; those of an earlier report are replaced.
     """
     chosen = _chosen(items)
     measured = Results(results, info)

@@ -26,6 +26,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("n_features_nmi", "n_settings", "n_distinct_sets"),
         ),
         "tasks": ("run", "kind", "dataset", "method", "parameters", "status", "reason", "seconds"),
+        "datasets": ("run", "dataset", "n_samples", "n_features", "n_classes", "drawn"),
         "recovery": ("run", "dataset", "noise_scale", "method", "draw", "found"),
         "points": (
             *("run", "dataset", "noise_scale", "method", "x", "y", "label"),

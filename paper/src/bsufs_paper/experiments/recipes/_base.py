@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -57,21 +58,18 @@ class Recipe(ABC):
     def described(self) -> Iterator[tuple[Task, dict[str, Any]]]:
         """Yield the tasks of each method and dataset, with the labels of their rows."""
 
-    def probes(self) -> list[Task]:
-        """Return the tasks that look whether the datasets are there."""
-        return [Task.of("dataset", dataset=name) for name in self.spec.datasets]
+    @cached_property
+    def probes(self) -> dict[str, Task]:
+        """The tasks that look whether the datasets are there, by name."""
+        return {name: Task.of("dataset", dataset=name) for name in self.spec.datasets}
 
     def datasets(self) -> list[str]:
         """Return the datasets that are there."""
-        return [
-            name
-            for name, probe in zip(self.spec.datasets, self.probes(), strict=True)
-            if self.store.done(probe) is not None
-        ]
+        return [name for name, probe in self.probes.items() if self.store.done(probe) is not None]
 
     def n_features(self, dataset: str) -> int:
         """Return how many features a dataset has."""
-        frame = self.store.done(Task.of("dataset", dataset=dataset))
+        frame = self.store.done(self.probes[dataset])
         assert frame is not None  # asked for datasets that are there
         return int(frame["n_features"].iloc[0])
 

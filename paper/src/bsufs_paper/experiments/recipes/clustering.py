@@ -145,7 +145,7 @@ class _Clustering(Recipe):
         """Return the tasks that can be named by now, and ask for scores."""
         self._ask_for_scores()
         # Method by method: the spec names slow ones first, so that no core waits for them.
-        return self.probes() + [
+        return [*self.probes.values()] + [
             task
             for method in self.spec.methods
             for dataset in self.datasets()

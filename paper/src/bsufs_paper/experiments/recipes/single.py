@@ -22,7 +22,7 @@ class Single(Recipe):
 
     def tasks(self) -> list[Task]:
         """Return the tasks that can be named by now."""
-        return self.probes() + [task for task, _ in self.described()]
+        return [*self.probes.values()] + [task for task, _ in self.described()]
 
     def described(self) -> Iterator[tuple[Task, dict[str, Any]]]:
         """Yield the tasks of each method and dataset."""

@@ -21,7 +21,7 @@ class Recovery(Recipe):
 
     def tasks(self) -> list[Task]:
         """Return the tasks that can be named by now."""
-        tasks = self.probes() + [task for task, _ in self.described()]
+        tasks = [*self.probes.values()] + [task for task, _ in self.described()]
         return tasks + [task for task, _ in self._points()]
 
     def described(self) -> Iterator[tuple[Task, dict[str, Any]]]:

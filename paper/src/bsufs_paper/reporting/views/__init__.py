@@ -11,7 +11,6 @@ from bsufs_paper.reporting.results import Printed, Results
 from bsufs_paper.reporting.sections import Section
 from bsufs_paper.reporting.style import styled
 from bsufs_paper.reporting.views import (
-    convergence,
     curves,
     matrices,
     parameters,
@@ -22,7 +21,7 @@ from bsufs_paper.reporting.views import (
 )
 
 VIEWS: dict[str, Callable[[Item, Results, Printed], Section]] = {
-    "convergence-figure": convergence.convergence_figure,
+    "convergence-figure": curves.convergence_figure,
     "feature-count-figure": curves.feature_count_figure,
     "box-figure": curves.box_figure,
     "sparsity-figure": matrices.sparsity_figure,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import pandas as pd
 
 from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.results import Results
-from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame
+from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame, make_cell
 
 RIVALS = ("BSUFS", "BSUFS (paper's grid)")
 RANDOM = "Random"
@@ -44,6 +45,27 @@ def measured(table: pd.DataFrame, key: tuple[str | float, ...]) -> dict[str, flo
     """Return what a cell holds of a summary."""
     columns = {"here": "mean", "here_sd": "sd", "n_features_here": "n_features"}
     return {name: value(table, key, column) for name, column in columns.items()}
+
+
+def cell_grid(
+    results: Results,
+    run: str,
+    metric: str,
+    datasets: Iterable[str],
+    methods: Iterable[str],
+    fill: Callable[[str, str], Mapping[str, float]],
+) -> list[dict[str, Any]]:
+    """Return a cell for each dataset and method, with what `fill` says of the two."""
+    return [
+        make_cell(
+            dataset,
+            method,
+            metric,
+            **fill(dataset, method),
+            reason=results.why_missing(run, dataset, method),
+        )
+        for dataset, method in product(datasets, methods)
+    ]
 
 
 def listed(names: Iterable[str]) -> str:

@@ -1,10 +1,11 @@
-"""Scores against the number of selected features, and how they scatter over repetitions."""
+"""Curves over numbers of features and over iterations, and how scores scatter."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from bsufs_paper.reporting.catalog import Item
@@ -12,9 +13,11 @@ from bsufs_paper.reporting.paper import DATASETS, METHODS
 from bsufs_paper.reporting.results import KMEANS_INIT, Printed, Results, confirmed_rows, summarize
 from bsufs_paper.reporting.sections import NamedFigure, Section, make_cell
 from bsufs_paper.reporting.style import color, legend_below, line_style, panels
-from bsufs_paper.reporting.views._common import RANDOM, drawn, in_order, value
+from bsufs_paper.reporting.views._common import RANDOM, cell_grid, drawn, in_order, value
 
 _SHOWN = (*METHODS, "BSUFS (paper's grid)", RANDOM)
+# Rises of this share of the largest objective are rounding, not ascent.
+_ROUNDING = 1e-9
 
 
 def feature_count_figure(item: Item, results: Results, printed: Printed) -> Section:
@@ -22,17 +25,14 @@ def feature_count_figure(item: Item, results: Results, printed: Printed) -> Sect
     metric = item.options["metric"]
     curves, n_from_search = _curves(results, item.run, metric)
     means = curves.groupby(["dataset", "method"])[["score"]].mean()
-    cells = [
-        make_cell(
-            dataset,
-            method,
-            f"{metric.upper()}, mean over the numbers of features",
-            here=value(means, (dataset, method), "score"),
-            reason=results.why_missing(item.run, dataset, method),
-        )
-        for dataset in DATASETS
-        for method in in_order(_SHOWN, curves["method"].unique())
-    ]
+    cells = cell_grid(
+        results,
+        item.run,
+        f"{metric.upper()}, mean over the numbers of features",
+        DATASETS,
+        in_order(_SHOWN, means.index.get_level_values("method")),
+        lambda *key: {"here": value(means, key, "score")},
+    )
     if curves.empty:
         return drawn(item, results, cells, [], [])
     notes = _highest_notes(curves, metric)
@@ -123,18 +123,15 @@ def box_figure(item: Item, results: Results, printed: Printed) -> Section:
     cells, parts = [], []
     for metric in ("acc", "nmi"):
         rows = confirmed_rows(results, item.run, metric)
-        spread = summarize(rows, metric, ("dataset", "method"))
-        for dataset in datasets:
-            cells += [
-                make_cell(
-                    dataset,
-                    method,
-                    f"{metric.upper()}, spread over repetitions",
-                    here=value(spread, (dataset, method), "sd"),
-                    reason=results.why_missing(item.run, dataset, method),
-                )
-                for method in _SHOWN
-            ]
+        spread = summarize(rows, metric, ("dataset", "method"))["sd"].to_dict()
+        cells += cell_grid(
+            results,
+            item.run,
+            f"{metric.upper()}, spread over repetitions",
+            datasets,
+            _SHOWN,
+            lambda *key, sd=spread: {"here": sd.get(key, math.nan)},
+        )
         parts.append(rows.assign(metric=metric, score=100 * rows[metric].astype(float)))
     repetitions = pd.concat([part for part in parts if len(part)] or parts)
     shown = [name for name in datasets if name in set(repetitions["dataset"])]
@@ -195,3 +192,56 @@ def _box_notes(repetitions: pd.DataFrame, datasets: list[str]) -> list[str]:
                 f"{int(medians['BSUFS'].notna().sum())} datasets."
             )
     return notes
+
+
+def convergence_figure(item: Item, results: Results, printed: Printed) -> Section:
+    """Draw the objective of BSUFS over the iterations."""
+    history = results.select("objective", run=item.run)
+    cells, curves, falling = [], {}, []
+    for dataset in in_order(item.options["datasets"], history["dataset"].unique()):
+        rows = history[history["dataset"] == dataset].sort_values("iteration")
+        rise = iterations = math.nan
+        if len(rows):
+            curves[dataset] = rows
+            values = rows["value"].to_numpy(dtype=float)
+            scale = float(np.abs(values).max()) or 1.0
+            rise = 100 * max(0.0, float(np.diff(values, prepend=values[0]).max())) / scale
+            iterations = float(rows["iteration"].max())
+            if rise <= 100 * _ROUNDING:
+                falling.append(dataset)
+        cells += [
+            make_cell(
+                dataset,
+                column,
+                "objective",
+                here=here,
+                reason=results.why_missing(item.run, dataset),
+            )
+            for column, here in (("iterations", iterations), ("largest rise, % of the scale", rise))
+        ]
+    if not curves:
+        return drawn(item, results, cells, [], [])
+    notes = [f"The objective never rises on {len(falling)} of {len(curves)} datasets."]
+    notes += [
+        f"{dataset}: {int(rows['n_alive'].iloc[0])} living rows at first, "
+        f"{int(rows['n_alive'].iloc[-1])} after {int(rows['iteration'].iloc[-1])} iterations."
+        for dataset, rows in curves.items()
+        if rows["n_alive"].notna().all()
+    ]
+    return drawn(item, results, cells, [_draw_objective(curves)], notes)
+
+
+def _draw_objective(curves: dict[str, pd.DataFrame]) -> NamedFigure:
+    figure, axes = panels(2 * len(curves), len(curves), width=3.0, height=2.2)
+    for index, (dataset, rows) in enumerate(curves.items()):
+        top, bottom = axes[index], axes[index + len(curves)]
+        top.plot(rows["iteration"], rows["value"].astype(float), color=color("BSUFS"))
+        top.set_title(dataset)
+        bottom.plot(rows["iteration"], rows["n_alive"].astype(float), color="#332288")
+        bottom.set_ylim(bottom=0)
+        bottom.set_xlabel("iteration")
+        for ax in (top, bottom):
+            ax.grid(visible=True, axis="y")
+    axes[0].set_ylabel("objective")
+    axes[len(curves)].set_ylabel("living rows")
+    return NamedFigure("curves", figure, "Objective and number of living rows over the iterations.")

@@ -14,39 +14,44 @@ from bsufs_paper.reporting.paper import CASES
 from bsufs_paper.reporting.results import Printed, Results, confirmed
 from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame, make_cell
 from bsufs_paper.reporting.style import panels
-from bsufs_paper.reporting.views._common import RANDOM, drawn, in_order, measured
+from bsufs_paper.reporting.views._common import RANDOM, cell_grid, drawn, in_order, measured
 
 
 def sparsity_figure(item: Item, results: Results, printed: Printed) -> Section:
     """Draw the transformation matrix of every case, and count its zeros."""
     weights = results.select("weights", run=item.run)
-    matrices = {
-        (str(dataset), str(method)): rows.pivot(
-            index="feature", columns="component", values="value"
-        ).to_numpy(dtype=float)
-        for (dataset, method), rows in weights.groupby(["dataset", "method"], sort=False)
-    }
+    matrices = _matrices(weights, "feature", "component", "value")
+    shares = {key: _zero_shares(matrix) for key, matrix in matrices.items()}
+    datasets, nothing = item.options["datasets"], (math.nan, math.nan)
     cells = []
-    for dataset in item.options["datasets"]:
-        for method in CASES:
-            matrix = matrices.get((dataset, method))
-            shares = (math.nan, math.nan) if matrix is None else _zero_shares(matrix)
-            cells += [
-                make_cell(
-                    dataset,
-                    method,
-                    label,
-                    here=share,
-                    reason=results.why_missing(item.run, dataset, method),
-                )
-                for label, share in zip(("zero rows, %", "zero entries, %"), shares, strict=True)
-            ]
+    for place, label in enumerate(("zero rows, %", "zero entries, %")):
+        cells += cell_grid(
+            results,
+            item.run,
+            label,
+            datasets,
+            CASES,
+            lambda *key, place=place: {"here": shares.get(key, nothing)[place]},
+        )
     figures = [
         _draw_matrices(dataset, {m: w for (d, m), w in matrices.items() if d == dataset})
-        for dataset in in_order(item.options["datasets"], [])
+        for dataset in datasets
         if any(key[0] == dataset for key in matrices)
     ]
     return drawn(item, results, cells, figures, _sparsity_notes(cells_frame(cells)))
+
+
+def _matrices(
+    frame: pd.DataFrame, index: str, columns: str, values: str
+) -> dict[tuple[str, str], np.ndarray]:
+    """Return the matrix of each dataset and method."""
+    groups = frame.groupby(["dataset", "method"], sort=False)
+    return {
+        (str(dataset), str(method)): rows.pivot(
+            index=index, columns=columns, values=values
+        ).to_numpy(dtype=float)
+        for (dataset, method), rows in groups
+    }
 
 
 def _zero_shares(matrix: np.ndarray) -> tuple[float, float]:
@@ -89,25 +94,19 @@ def correlation_figure(item: Item, results: Results, printed: Printed) -> Sectio
     """Draw the correlations of the ten best features, and their mean size."""
     pairs = results.select("correlations", run=item.run)
     methods, datasets = item.options["methods"], item.options["datasets"]
-    matrices: dict[tuple[str, str], np.ndarray] = {}
-    cells = []
-    for dataset in datasets:
-        for method in methods:
-            rows = pairs[(pairs["dataset"] == dataset) & (pairs["method"] == method)]
-            size = math.nan
-            if len(rows):
-                matrix = rows.pivot(index="i", columns="j", values="r").to_numpy(dtype=float)
-                matrices[dataset, method] = matrix
-                size = float(np.abs(matrix[~np.eye(len(matrix), dtype=bool)]).mean())
-            cells.append(
-                make_cell(
-                    dataset,
-                    method,
-                    "mean absolute correlation of different features",
-                    here=size,
-                    reason=results.why_missing(item.run, dataset, method),
-                )
-            )
+    matrices = _matrices(pairs, "i", "j", "r")
+    sizes = {
+        key: float(np.abs(matrix[~np.eye(len(matrix), dtype=bool)]).mean())
+        for key, matrix in matrices.items()
+    }
+    cells = cell_grid(
+        results,
+        item.run,
+        "mean absolute correlation of different features",
+        datasets,
+        methods,
+        lambda *key: {"here": sizes.get(key, math.nan)},
+    )
     if not matrices:
         return drawn(item, results, cells, [], [])
     first, second = methods

@@ -61,6 +61,9 @@ def synthetic_figure(item: Item, results: Results, printed: Printed) -> Section:
         if (dataset, scale) in rates.index.droplevel("method"):
             names = ", ".join(always) or "no method"
             notes.append(f"Noise {scale:g}: found in every draw by {names}.")
+    generated = results.select("datasets", run=item.run, drawn=True)["dataset"]
+    if dataset in [name.removesuffix("-noise") for name in generated]:
+        notes.append(f"The file of {dataset} is absent; a generator drew points of the same shape.")
     return drawn(item, results, cells, figures, notes)
 
 

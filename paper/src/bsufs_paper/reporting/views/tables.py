@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
@@ -24,6 +25,7 @@ from bsufs_paper.reporting.views._common import (
     RANDOM,
     above_random_notes,
     budget_notes,
+    cell_grid,
     in_order,
     listed,
     measured,
@@ -41,11 +43,7 @@ def clustering_table(item: Item, results: Results, printed: Printed) -> Section:
     here = confirmed(results, item.run, metric)
     found = here.index.get_level_values("method")
     methods = in_order((*METHODS, "BSUFS (paper's grid)", RANDOM), found)
-    cells = [
-        _compared(results, item.run, metric, paper, here, dataset, method)
-        for dataset in DATASETS
-        for method in methods
-    ]
+    cells = _compared(results, item.run, metric, paper, here, methods)
     all_features = [cell for cell in cells if cell["column"] == "ALLfea"]
     cells += [_average(metric, paper, here, method) for method in methods]
     notes = [
@@ -67,22 +65,21 @@ def _compared(
     metric: str,
     paper: pd.DataFrame,
     here: pd.DataFrame,
-    dataset: str,
-    method: str,
-) -> dict[str, Any]:
-    key = (dataset, method)
-    # The printed count of ALLfea is no count of features; ours is the number of columns.
-    paper_count = math.nan if method == "ALLfea" else _printed(paper, key, "n_features")
-    return make_cell(
-        dataset,
-        method,
-        metric.upper(),
-        paper=_printed(paper, key, "mean"),
-        paper_sd=_printed(paper, key, "sd"),
-        n_features_paper=paper_count,
-        **measured(here, key),
-        reason=results.why_missing(run, dataset, method),
-    )
+    methods: Iterable[str],
+) -> list[dict[str, Any]]:
+    """Return the cells of all datasets, each beside the printed one."""
+
+    def fill(dataset: str, method: str) -> dict[str, float]:
+        key = (dataset, method)
+        # The printed count of ALLfea is no count of features; ours is the number of columns.
+        paper_count = math.nan if method == "ALLfea" else _printed(paper, key, "n_features")
+        return measured(here, key) | {
+            "paper": _printed(paper, key, "mean"),
+            "paper_sd": _printed(paper, key, "sd"),
+            "n_features_paper": paper_count,
+        }
+
+    return cell_grid(results, run, metric.upper(), DATASETS, methods, fill)
 
 
 def _printed(paper: pd.DataFrame, key: tuple[str, str], column: str) -> float:
@@ -163,11 +160,8 @@ def ablation_table(item: Item, results: Results, printed: Printed) -> Section:
     paper_table = printed[item.printed[0]]
     paper = paper_table.set_index(_KEY)
     here = confirmed(results, item.run, metric)
-    cells = [
-        _compared(results, item.run, metric, paper, here, dataset, method)
-        for dataset in DATASETS
-        for method in (*CASES, *item.options["random"])
-    ]
+    methods = (*CASES, *item.options["random"])
+    cells = _compared(results, item.run, metric, paper, here, methods)
     notes = [
         "The paper prints no spread here, so differences are in standard deviations measured here.",
         *_order_notes(here, metric),
@@ -215,11 +209,10 @@ def label_free_table(item: Item, results: Results, printed: Printed) -> Section:
         for metric in ("acc", "nmi"):
             here = summarize(at_count, metric, ("dataset", "method"))
             label = f"{metric.upper()}, {n_features} features, no labels used"
-            for dataset in (*DATASETS, "Average"):
-                cells += [
-                    _free_cell(results, item.run, here, dataset, method, label)
-                    for method in methods
-                ]
+            cells += cell_grid(
+                results, item.run, label, DATASETS, methods, lambda *key, t=here: measured(t, key)
+            )
+            cells += [_free_average(here, method, label) for method in methods]
             notes += above_random_notes(
                 here, f"{metric.upper()} at {n_features} features", ("BSUFS",)
             )
@@ -232,23 +225,13 @@ def label_free_table(item: Item, results: Results, printed: Printed) -> Section:
     return Section(item, cells_frame(cells), notes=notes)
 
 
-def _free_cell(
-    results: Results, run: str, here: pd.DataFrame, dataset: str, method: str, label: str
-) -> dict[str, Any]:
-    if dataset != "Average":
-        return make_cell(
-            dataset,
-            method,
-            label,
-            **measured(here, (dataset, method)),
-            reason=results.why_missing(run, dataset, method),
-        )
+def _free_average(here: pd.DataFrame, method: str, label: str) -> dict[str, Any]:
     # An average is shown only where it is over the same datasets as everyone's.
     complete = [name for name in DATASETS if name in here.index.get_level_values("dataset")]
     keys = [(name, method) for name in complete]
     whole = bool(keys) and set(keys) <= set(here.index)
     return make_cell(
-        dataset,
+        "Average",
         method,
         label,
         here=float(here.loc[keys, "mean"].mean()) if whole else math.nan,
@@ -267,9 +250,8 @@ def initialization_table(item: Item, results: Results, printed: Printed) -> Sect
             here = confirmed(results, item.run, metric, kmeans_init=kmeans_init)
             for method in item.options["methods"]:
                 compared = [
-                    _compared(results, item.run, metric, paper, here, dataset, method)
-                    | {"row": f"{dataset}, {method}", "column": kmeans_init}
-                    for dataset in DATASETS
+                    cell | {"row": f"{cell['row']}, {method}", "column": kmeans_init}
+                    for cell in _compared(results, item.run, metric, paper, here, [method])
                 ]
                 cells += compared
                 if method == "ALLfea":
