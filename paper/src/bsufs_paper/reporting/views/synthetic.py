@@ -53,13 +53,9 @@ def synthetic_figure(item: Item, results: Results, printed: Printed) -> Section:
         "at least half of the draws agree."
     ]
     for scale in item.options["noise_scales"]:
-        always = [
-            method
-            for method in METHODS[1:]
-            if value(rates, (dataset, scale, method), "rate") == 100
-        ]
-        if (dataset, scale) in rates.index.droplevel("method"):
-            names = ", ".join(always) or "no method"
+        rate = {name: value(rates, (dataset, scale, name), "rate") for name in METHODS[1:]}
+        if not all(map(math.isnan, rate.values())):
+            names = ", ".join(name for name in rate if rate[name] == 100) or "no method"
             notes.append(f"Noise {scale:g}: found in every draw by {names}.")
     generated = results.select("datasets", run=item.run, drawn=True)["dataset"]
     if dataset in [name.removesuffix("-noise") for name in generated]:
