@@ -63,13 +63,12 @@ class IsolatedWorker:
         start = time.monotonic()
         said = os.fstat(errors.fileno()).st_size
         request = {"kind": task.kind, "arguments": task.text, "key": task.key}
-        line = b""
+        with contextlib.suppress(OSError):  # a process that is gone gives no answer either
+            assert process.stdin is not None  # a pipe, by the way it is opened
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+            process.stdin.flush()
         try:
-            with contextlib.suppress(BrokenPipeError):
-                assert process.stdin is not None  # a pipe, by the way it is opened
-                process.stdin.write(json.dumps(request).encode() + b"\n")
-                process.stdin.flush()
-                line = self._next_answer(process, timeout)
+            line = self._next_answer(process, timeout)
         except TimeoutError:
             self._discard()
             return Outcome(

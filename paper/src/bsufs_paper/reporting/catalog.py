@@ -11,9 +11,6 @@ from typing import Any
 
 import yaml
 
-_REQUIRED = ("id", "title", "caption", "run", "view")
-_OPTIONAL = ("printed", "options")
-
 
 @dataclass(frozen=True)
 class Item:
@@ -33,39 +30,23 @@ class Item:
         return self.id.startswith("fig-")
 
 
-def parse_item(source: str, text: str) -> Item:
-    """Return the item that a file describes."""
-    fields = yaml.safe_load(text)
-    if not isinstance(fields, dict):
-        raise ValueError(
-            f"{source} must hold a mapping with {', '.join(_REQUIRED)}; got {fields!r}."
-        )
-    missing = [name for name in _REQUIRED if name not in fields]
-    unknown = [name for name in fields if name not in _REQUIRED + _OPTIONAL]
-    if missing or unknown:
-        raise ValueError(
-            f"{source} must have {', '.join(_REQUIRED)} and may have {', '.join(_OPTIONAL)}; "
-            f"missing: {', '.join(missing) or 'none'}; unknown: {', '.join(unknown) or 'none'}."
-        )
-    printed = fields.pop("printed", [])
+@cache
+def _items() -> tuple[Item, ...]:
+    folder = files("bsufs_paper.reporting") / "items"
+    texts = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
+    return tuple(_item(yaml.safe_load(texts[name])) for name in sorted(texts))
+
+
+def _item(fields: dict[str, Any]) -> Item:
+    printed = fields.pop("printed", ())
     return Item(
-        **{**fields, "caption": " ".join(fields["caption"].split())}
+        **fields
         | {
+            "caption": " ".join(fields["caption"].split()),
             "printed": (printed,) if isinstance(printed, str) else tuple(printed),
             "options": MappingProxyType(fields.get("options") or {}),
         }
     )
-
-
-@cache
-def _items() -> tuple[Item, ...]:
-    folder = files("bsufs_paper.reporting") / "items"
-    found = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".yaml")), key=_name)
-    return tuple(parse_item(entry.name, entry.read_text(encoding="utf-8")) for entry in found)
-
-
-def _name(entry: Any) -> str:
-    return str(entry.name)
 
 
 def list_items() -> list[Item]:

@@ -129,7 +129,7 @@ def _block(section: Section) -> _Block:
 
 
 def _grids(cells: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the cells as one grid a metric, for the template."""
+    """Return the cells as one grid per metric, for the template."""
     grids = []
     for metric, rows in cells.groupby("metric", sort=False):
         columns = list(dict.fromkeys(rows["column"]))

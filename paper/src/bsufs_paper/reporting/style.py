@@ -1,4 +1,4 @@
-"""How figures look: one color a method everywhere, safe for the color-blind; files stay small."""
+"""How figures look: one color per method everywhere, safe for the color-blind; files stay small."""
 
 from __future__ import annotations
 

@@ -88,7 +88,9 @@ def _draw(curves: pd.DataFrame, metric: str) -> NamedFigure:
         ax.set_xlabel("number of features")
         ax.set_ylabel(f"{metric.upper()} (%)")
     legend_below(figure, axes[0])
-    alternative = f"{metric.upper()} against the number of selected features, one panel a dataset."
+    alternative = (
+        f"{metric.upper()} against the number of selected features, one panel per dataset."
+    )
     return NamedFigure("curves", figure, alternative)
 
 
@@ -223,7 +225,7 @@ def convergence_figure(item: Item, results: Results, printed: Printed) -> Sectio
         return drawn(item, results, cells, [], [])
     notes = [f"The objective never rises on {len(falling)} of {len(curves)} datasets."]
     notes += [
-        f"{dataset}: {int(rows['n_alive'].iloc[0])} living rows at first, "
+        f"{dataset}: {int(rows['n_alive'].iloc[0])} remaining rows at first, "
         f"{int(rows['n_alive'].iloc[-1])} after {int(rows['iteration'].iloc[-1])} iterations."
         for dataset, rows in curves.items()
         if rows["n_alive"].notna().all()
@@ -243,5 +245,5 @@ def _draw_objective(curves: dict[str, pd.DataFrame]) -> NamedFigure:
         for ax in (top, bottom):
             ax.grid(visible=True, axis="y")
     axes[0].set_ylabel("objective")
-    axes[len(curves)].set_ylabel("living rows")
-    return NamedFigure("curves", figure, "Objective and number of living rows over the iterations.")
+    axes[len(curves)].set_ylabel("remaining rows")
+    return NamedFigure("curves", figure, "Objective and remaining rows over the iterations.")

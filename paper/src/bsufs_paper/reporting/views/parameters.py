@@ -112,8 +112,8 @@ def _bars(best: pd.DataFrame, metric: str) -> NamedFigure:
         ax.set_axisbelow(True)
     legend_below(figure, axes[0])
     alternative = (
-        f"Bars of the best {metric.upper()} for each p and q, one panel a dataset; the axes do not "
-        "begin at zero."
+        f"Bars of the best {metric.upper()} for each p and q, one panel per dataset; the axes do "
+        "not begin at zero."
     )
     return NamedFigure("bars", figure, alternative)
 
