@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 
 from bsufs_paper.reporting import Results, Verdict
-from bsufs_paper.reporting.catalog import list_items
 from bsufs_paper.reporting.results import COLUMNS, confirmed, expand_parameters
-from bsufs_paper.reporting.sections import CELL_COLUMNS, cells_frame, judge, make_cell
+from bsufs_paper.reporting.sections import CELL_COLUMNS, cells_frame, judge, list_items, make_cell
 
 NAN = math.nan
 

@@ -7,8 +7,7 @@ import pytest
 from paper.tests.reporting.made_up import made_up_info, made_up_results
 
 from bsufs_paper.reporting import Results, Verdict, list_items, make_section, measure_targets
-from bsufs_paper.reporting.catalog import Item
-from bsufs_paper.reporting.sections import CELL_COLUMNS
+from bsufs_paper.reporting.sections import CELL_COLUMNS, Item
 from bsufs_paper.reporting.views import VIEWS
 
 ITEMS = {item.id: item for item in list_items()}

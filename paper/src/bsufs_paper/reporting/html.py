@@ -14,9 +14,8 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bsufs._atomic import atomic_write
-from bsufs_paper.reporting.catalog import Item, list_items
 from bsufs_paper.reporting.results import Results
-from bsufs_paper.reporting.sections import CELL_COLUMNS, Section, Verdict
+from bsufs_paper.reporting.sections import CELL_COLUMNS, Item, Section, Verdict, list_items
 from bsufs_paper.reporting.style import encode
 from bsufs_paper.reporting.targets import Target, measure_targets
 from bsufs_paper.reporting.views import make_section

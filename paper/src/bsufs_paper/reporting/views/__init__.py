@@ -5,10 +5,9 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable
 
-from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import load_printed
 from bsufs_paper.reporting.results import Printed, Results
-from bsufs_paper.reporting.sections import Section
+from bsufs_paper.reporting.sections import Item, Section
 from bsufs_paper.reporting.style import styled
 from bsufs_paper.reporting.views import (
     curves,

@@ -9,9 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.results import Results
-from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame, make_cell
+from bsufs_paper.reporting.sections import Item, NamedFigure, Section, cells_frame, make_cell
 
 RIVALS = ("BSUFS", "BSUFS (paper's grid)")
 RANDOM = "Random"

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import DATASETS, METHODS
 from bsufs_paper.reporting.results import KMEANS_INIT, Printed, Results, confirmed_rows, summarize
-from bsufs_paper.reporting.sections import NamedFigure, Section, make_cell
+from bsufs_paper.reporting.sections import Item, NamedFigure, Section, make_cell
 from bsufs_paper.reporting.style import color, legend_below, line_style, panels
 from bsufs_paper.reporting.views._common import RANDOM, cell_grid, drawn, in_order, value
 

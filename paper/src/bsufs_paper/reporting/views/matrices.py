@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import ListedColormap
 
-from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import CASES
 from bsufs_paper.reporting.results import Printed, Results, confirmed
-from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame, make_cell
+from bsufs_paper.reporting.sections import Item, NamedFigure, Section, cells_frame, make_cell
 from bsufs_paper.reporting.style import panels
 from bsufs_paper.reporting.views._common import RANDOM, cell_grid, drawn, in_order, measured
 

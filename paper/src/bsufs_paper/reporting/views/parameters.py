@@ -9,10 +9,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import DATASETS
 from bsufs_paper.reporting.results import Printed, Results, expand_parameters
-from bsufs_paper.reporting.sections import NamedFigure, Section, Verdict, cells_frame, make_cell
+from bsufs_paper.reporting.sections import (
+    Item,
+    NamedFigure,
+    Section,
+    Verdict,
+    cells_frame,
+    make_cell,
+)
 from bsufs_paper.reporting.style import HEAT, SEQUENCE, legend_below, panels
 from bsufs_paper.reporting.views._common import drawn
 

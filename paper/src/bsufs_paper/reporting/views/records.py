@@ -7,10 +7,16 @@ import math
 import pandas as pd
 
 from bsufs_paper.datasets import list_datasets
-from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import METHODS
 from bsufs_paper.reporting.results import Printed, Results
-from bsufs_paper.reporting.sections import NamedTable, Section, Verdict, cells_frame, make_cell
+from bsufs_paper.reporting.sections import (
+    Item,
+    NamedTable,
+    Section,
+    Verdict,
+    cells_frame,
+    make_cell,
+)
 from bsufs_paper.reporting.views._common import RANDOM, in_order, value
 
 _STATUSES = ("done", "failed", "timeout", "interrupted", "skipped")

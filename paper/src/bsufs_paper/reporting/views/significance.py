@@ -7,11 +7,10 @@ import math
 import pandas as pd
 from matplotlib.figure import Figure
 
-from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import METHODS
 from bsufs_paper.reporting.ranks import RankComparison, compare_ranks
 from bsufs_paper.reporting.results import Printed, Results, confirmed
-from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame, make_cell
+from bsufs_paper.reporting.sections import Item, NamedFigure, Section, cells_frame, make_cell
 from bsufs_paper.reporting.style import color
 from bsufs_paper.reporting.views._common import RANDOM, listed
 

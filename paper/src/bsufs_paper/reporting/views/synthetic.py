@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import METHODS
 from bsufs_paper.reporting.results import Printed, Results
-from bsufs_paper.reporting.sections import NamedFigure, Section, make_cell
+from bsufs_paper.reporting.sections import Item, NamedFigure, Section, make_cell
 from bsufs_paper.reporting.style import CLASSES, panels
 from bsufs_paper.reporting.views._common import drawn, in_order, value
 from bsufs_paper.reporting.views.records import recovery_rates

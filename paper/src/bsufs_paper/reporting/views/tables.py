@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import (
     CASES,
     DATASETS,
@@ -20,7 +19,7 @@ from bsufs_paper.reporting.paper import (
     mark_notes,
 )
 from bsufs_paper.reporting.results import KMEANS_INIT, Printed, Results, confirmed, summarize
-from bsufs_paper.reporting.sections import Section, Verdict, cells_frame, make_cell
+from bsufs_paper.reporting.sections import Item, Section, Verdict, cells_frame, make_cell
 from bsufs_paper.reporting.views._common import (
     RANDOM,
     above_random_notes,
