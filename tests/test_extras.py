@@ -95,8 +95,7 @@ def test_the_library_works_without_any_extra():
 
 def test_each_part_names_its_extra_when_it_is_imported():
     expected = {
-        "from bsufs import explain": ("bsufs.inspection.explanation", "plot"),
-        "import bsufs.inspection.plots": ("bsufs.inspection.explanation", "plot"),
+        "from bsufs import explain": ("bsufs.explain", "tables"),
         "from bsufs import make_report": ("bsufs.inspection.page", "report"),
     }
     messages = messages_without(EXTRAS, *expected)
@@ -109,7 +108,7 @@ def test_what_is_imported_when_it_is_used():
     (message,) = messages_without(
         ("matplotlib",),
         "import numpy as np; from bsufs import BSUFS; "
-        "from bsufs.inspection.plots import plot_scores; plot_scores(BSUFS(1).fit(np.eye(3)))",
+        "from bsufs.inspection import plot_scores; plot_scores(BSUFS(1).fit(np.eye(3)))",
     )
     assert message == 'bsufs.inspection.plots needs matplotlib: pip install "bsufs[plot]"'
 
