@@ -31,9 +31,9 @@ def test_without_dask_the_address_of_a_scheduler_says_what_to_install():
     program = """
 import sys
 sys.modules["distributed"] = None
-from bsufs_paper.experiments import DaskExecutor
+from bsufs_paper.experiments import dask_workers
 try:
-    DaskExecutor("tcp://127.0.0.1:9")
+    dask_workers("tcp://127.0.0.1:9").__enter__()
 except ImportError as error:
     print(error)
 """

@@ -21,10 +21,11 @@ def offline(tmp_path, monkeypatch):
 def test_datasets_are_listed_with_their_state(invoke, tmp_path):
     found = json.loads(invoke("datasets", "--json").out)
     assert [entry["name"] for entry in found] == [info.name for info in list_datasets()]
-    assert {entry["state"].split()[0] for entry in found} == {"can", "put"}
+    assert {entry["state"].split()[0] for entry in found} == {"can", "drawn", "put"}
     file = next(info.file.name for info in list_datasets() if info.name == "COIL20")
     (tmp_path / file).write_bytes(b"")
     listed = invoke("datasets", "--data-home", tmp_path).out
+    assert listed == invoke("datasets", "list", "--data-home", tmp_path).out
     assert "COIL20\t1440\t1024\t20\tpresent\tnone stated" in listed
 
 
@@ -40,7 +41,7 @@ def test_fetching_says_where_or_why_not(invoke, monkeypatch, tmp_path):
     assert (result.status, result.err.count("\n")) == (2, 1)
     assert "its download failed: no network" in result.err
     monkeypatch.setattr("bsufs_paper.datasets.load_dataset", lambda name, home: None)
-    monkeypatch.setattr("bsufs_paper.datasets.find_dataset", lambda name, home: home / name)
+    monkeypatch.setattr("bsufs_paper.datasets.fetch_dataset", lambda name, home: home / name)
     assert (
         invoke("datasets", "fetch", "coil20", "--data-home", tmp_path).out == f"{tmp_path}/COIL20\n"
     )

@@ -62,6 +62,21 @@ class TestRun:
         assert message in ended.err
         assert len(ended.err.strip().splitlines()) == 1
 
+    def test_without_any_dataset_it_says_so_in_one_line(self, invoke, spec, data, tmp_path):
+        (data / "small.npz").unlink()
+        ended = invoke("run", spec, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
+        assert ended.status == 2
+        assert ended.err.startswith("bsufs-paper: error: none of the datasets can be had (small): ")
+        assert ended.err.count("\n") == 1
+        assert not (tmp_path / "out" / "scores.csv").exists()
+
+    def test_a_folder_of_datasets_is_looked_into_first(self, invoke, spec, data, tmp_path):
+        home = tmp_path / "home"
+        home.mkdir()
+        (data / "small.npz").rename(home / "small.npz")
+        words = ("run", spec, "--out", tmp_path / "out", "--jobs", 1, "--data-home", home)
+        assert invoke(*words).status == 0
+
     def test_a_missing_spec_is_named(self, invoke, tmp_path):
         ended = invoke("run", tmp_path / "none.yaml", "--out", tmp_path / "out")
         assert (ended.status, "there is no spec" in ended.err) == (2, True)

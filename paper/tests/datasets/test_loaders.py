@@ -17,7 +17,7 @@ from bsufs_paper.datasets import (
 )
 from bsufs_paper.datasets._loaders import _read_arrays, _samples_and_labels
 
-DATA = Path(os.environ.get("BSUFS_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("BSUFS_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 NOISY = [info.name for info in list_datasets() if info.has_noise]
 
 

@@ -126,7 +126,8 @@ def test_selectors_are_found_by_name_and_by_path():
 class TestWork:
     def test_the_size_of_a_dataset(self):
         found = Task.of("dataset", dataset="other").perform()
-        assert found == {"n_samples": [40], "n_features": [8], "n_classes": [2]}
+        sizes = {"n_samples": [40], "n_features": [8], "n_classes": [2]}
+        assert found == sizes | {"drawn": [False]}
 
     def test_a_dataset_that_is_not_there_is_skipped(self, data):
         (data / "other.npz").unlink()
@@ -140,7 +141,7 @@ class TestWork:
 
     def test_no_task_can_write_into_the_data_of_the_next(self):
         with pytest.raises(ValueError, match="read-only"):
-            _loaded("small", None).data[0, 0] = 1.0
+            _loaded("small").data[0, 0] = 1.0
 
     def test_ranking_is_that_of_the_selector(self):
         X = load_dataset("small").data

@@ -187,7 +187,6 @@ package = types.ModuleType("bsufs")
 package.__path__ = list(importlib.util.find_spec("bsufs").submodule_search_locations)
 sys.modules["bsufs"] = package
 import bsufs_paper.reporting
-bsufs_paper.reporting.views.list_views()
 print(*sorted(name for name in sys.modules if name.startswith("bsufs")))
 """
     done = subprocess.run(

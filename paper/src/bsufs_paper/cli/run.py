@@ -14,7 +14,7 @@ from bsufs_paper.cli._shared import (
     RetryOption,
     SchedulerOption,
     WorkersOption,
-    execute,
+    run_all,
 )
 
 _EPILOG = """
@@ -51,21 +51,13 @@ def run(
     A run that was stopped goes on where it was; nothing that was done is done again.
     """
     from bsufs.tables import write_atomically
-    from bsufs_paper.experiments import ResultStore, collect, load_spec
+    from bsufs_paper.experiments import ResultStore, load_spec
 
     chosen = [load_spec(path, quick=quick) for path in specs]
     store = ResultStore(out)
     reporter = Reporter(quiet)
-    execute(
-        chosen,
-        store,
-        jobs=jobs,
-        scheduler=scheduler,
-        data_home=data_home,
-        retry=retry,
-        reporter=reporter,
-    )
-    for name, frame in collect(chosen, store).items():
+    results = run_all(chosen, store, jobs, scheduler, data_home, retry, reporter)
+    for name, frame in results.items():
         text = frame.to_csv(index=False)
         with write_atomically(out / f"{name}.csv", force=True) as stream:
             stream.write(text.encode())

@@ -15,6 +15,11 @@ _SCORES = ("acc", "nmi", "nmi_arithmetic", "purity")
 _RUNS_PER_TASK = 150
 
 
+def longer(one: float | None, other: float | None) -> float | None:
+    """Return the longer of two timeouts, of which None is the longest."""
+    return None if one is None or other is None else max(one, other)
+
+
 class Judging:
     """All sets of features that the runs of a round want to have judged, each once."""
 
@@ -59,9 +64,7 @@ class Judging:
         missing = {name: sorted(found) for name, found in sets.items() if name not in known}
         if missing:
             self._asked.setdefault(where, {}).update(missing)
-            known_timeout = self._timeouts.setdefault(where, timeout)
-            both = (known_timeout, timeout)
-            self._timeouts[where] = None if None in both else max(t for t in both if t is not None)
+            self._timeouts[where] = longer(self._timeouts.get(where, timeout), timeout)
         return all(
             (*where, name) in self._suspect and self._is_over(self._alone(where, features))
             for name, features in missing.items()
