@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 from tools import check_distribution as check
+from tools import check_docstrings
 from tools.lowest_versions import PROJECT, lowest_versions
+
+from bsufs.selectors import MaxVariance
 
 
 def project(dependencies, **extras):
@@ -100,3 +103,17 @@ def test_what_makefile_and_workflow_install_is_declared():
     assert f'".[{extras}]" --editable ./paper --group test' in workflow
     targets = re.findall(r"- run: make ([\w-]+)", workflow)
     assert all(re.search(rf"^{target}:", makefile, flags=re.MULTILINE) for target in targets)
+
+
+def test_every_docstring_is_complete_and_an_incomplete_one_is_named(monkeypatch, capsys):
+    names = set(check_docstrings.public_names("bsufs"))
+    assert {"bsufs.BSUFS", "bsufs.selectors.MaxVariance", "bsufs.scatter.make_scatter"} <= names
+    assert not any("._" in name for name in names)
+    monkeypatch.setattr(check_docstrings, "public_names", lambda package: [f"{package}.BSUFS"])
+    assert check_docstrings.main() == 0
+    monkeypatch.setattr(MaxVariance, "__doc__", "The variances of the columns as scores.")
+    monkeypatch.setattr(
+        check_docstrings, "public_names", lambda package: [f"{package}.selectors.MaxVariance"]
+    )
+    assert check_docstrings.main() == 1
+    assert "MaxVariance: PR01 Parameters {'n_features_to_select'}" in capsys.readouterr().out
