@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import os
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bsufs._atomic import check_target
 from bsufs.cli._console import STDOUT
 
 
@@ -175,13 +177,16 @@ class Reading:
     no_header: bool
     array: str | None
 
-    def of_cells(self) -> dict[str, Any]:
-        """Return what `read_table` and `stream_table` both want to know."""
+    def options(self) -> dict[str, Any]:
+        """Return them as `open_table` takes them."""
         return {
             "ignore": parse_names(self.ignore),
             "label": self.label,
-            "delimiter": parse_delimiter(self.delimiter),
+            "missing": self.missing,
+            "scale": self.scale,
+            "delimiter": "\t" if self.delimiter == "\\t" else self.delimiter,
             "header": not self.no_header,
+            "array": self.array,
         }
 
 
@@ -219,11 +224,6 @@ def parse_names(options: Iterable[str] | None) -> list[str]:
     return names
 
 
-def parse_delimiter(text: str | None) -> str | None:
-    r"""Read a delimiter, with ``\t`` for a tab."""
-    return "\t" if text == "\\t" else text
-
-
 def parse_settings(options: Sequence[str] | None) -> dict[str, Any]:
     """Read ``name=value`` pairs; a value that is no Python literal is text."""
     settings: dict[str, Any] = {}
@@ -238,10 +238,8 @@ def parse_settings(options: Sequence[str] | None) -> dict[str, Any]:
     return settings
 
 
-def check_targets(force: bool, **targets: str | None) -> None:
+def check_targets(table: str, force: bool, **targets: str | None) -> None:
     """Raise an error where a file could not be written, before work is done for it."""
-    from bsufs.tables import check_target
-
     if targets.get("report") is not None:
         # Without what it needs, this is said before the work and not after.
         import bsufs.inspection.page  # noqa: F401 - only to see whether it can be imported
@@ -249,9 +247,13 @@ def check_targets(force: bool, **targets: str | None) -> None:
     places = [t if t == STDOUT else str(Path(t).resolve()) for t in given.values()]
     if len(set(places)) < len(places):
         raise ValueError(f"{_listed(given)} must name different files.")
-    for target in given.values():
+    for option, target in given.items():
         if target != STDOUT:
             check_target(target, force=force)
+            if os.path.exists(table) and os.path.realpath(target) == os.path.realpath(table):
+                raise ValueError(
+                    f"--{option} must name another file than the table, got {target} for both."
+                )
 
 
 def _listed(options: Iterable[str]) -> str:

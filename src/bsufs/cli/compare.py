@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bsufs.cli._console import Reporter, complain, dump, print_table, write_text
+from bsufs.cli._console import Console, complain, dump, print_table, write_text
 from bsufs.cli._options import (
     ArrayOption,
     DelimiterOption,
@@ -38,7 +38,7 @@ from bsufs.cli._options import (
 
 if TYPE_CHECKING:
     from bsufs.cli._comparison import Outcome
-    from bsufs.cli._whole import WholeInput
+    from bsufs.cli._input import Input
 
 # What `bsufs select` does comes first: the others are compared with it.
 DEFAULT_METHODS = (
@@ -106,26 +106,25 @@ def compare(
     comparison.
     """
     number = parse_number(n_features)
-    check_targets(force, json=json_file, csv=csv_file, report=report_file)
+    check_targets(table, force, json=json_file, csv=csv_file, report=report_file)
 
     from bsufs.cli import _comparison as comparison
     from bsufs.cli import _methods as methods
-    from bsufs.cli._whole import read_input
+    from bsufs.cli._input import open_input
 
     names = comparison.method_names(parse_names(method_names or [DEFAULT_METHODS]), "--methods")
-    report = Reporter(quiet)
+    console = Console(quiet)
     reading = Reading(ignore, label, missing.value, scale.value, delimiter, no_header, array)
-    found = read_input(table, reading, report)
+    found = open_input(table, reading, console, whole_for="bsufs compare")
     methods.check_number(number, found.table)
     classes = None if label is None else found.classes(label)
     page = None
     with methods.at_most_threads(jobs):
         judge = comparison.Judge(found, classes, seed)
-        outcomes = comparison.compare_methods(names, number, judge, jobs, report)
+        outcomes = comparison.compare_methods(names, number, judge, jobs, console)
         if report_file is not None:
-            about = {"Table": table, "Scale": reading.scale}
-            with report.busy("writing the report"):
-                page = _page(outcomes, found, about, subsamples, seed, command_of(context))
+            with console.busy("writing the report"):
+                page = _page(outcomes, found, scale.value, subsamples, seed, command_of(context))
     rows = [outcome.row for outcome in outcomes]
     _write(rows, table, found, json_file, csv_file, force)
     if page is not None and report_file is not None:
@@ -138,8 +137,8 @@ def compare(
 
 def _page(
     outcomes: Sequence[Outcome],
-    found: WholeInput,
-    about: Mapping[str, str],
+    found: Input,
+    scale: str,
     n_subsamples: int,
     seed: int,
     command: str,
@@ -154,7 +153,8 @@ def _page(
     return make_page(
         shown.selector,
         found,
-        about=about,
+        scale=scale,
+        about={},
         # What the page is about comes first, and the others follow.
         comparison=page_comparison(sorted(outcomes, key=lambda outcome: outcome is not shown)),
         n_subsamples=n_subsamples,
@@ -175,7 +175,7 @@ def _complain_of_failures(rows: Sequence[Mapping[str, Any]]) -> None:
 def _write(
     rows: list[dict[str, Any]],
     table: str,
-    found: WholeInput,
+    found: Input,
     json_file: str | None,
     csv_file: str | None,
     force: bool,

@@ -1,13 +1,16 @@
-"""``bsufs select``: keep the columns of a table that say most."""
+"""``bsufs select``: keep the most informative columns of a table."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import typer
 
-from bsufs.cli._console import Reporter, dump, one_line, print_table, write_text
+from bsufs._names import one_line
+from bsufs.cli._console import Console, dump, print_table, write_text
 from bsufs.cli._options import (
     ArrayOption,
     DelimiterOption,
@@ -30,15 +33,12 @@ from bsufs.cli._options import (
     SeedOption,
     SubsamplesOption,
     TableArgument,
+    check_targets,
     command_of,
     parse_names,
     parse_numbers,
     parse_settings,
 )
-from bsufs.cli._request import Request, Targets
-
-if TYPE_CHECKING:
-    from bsufs.cli._selection import Selection
 
 _EPILOG = """
 [bold]Examples[/bold]
@@ -57,6 +57,35 @@ _EPILOG = """
 
 [cyan]bsufs select table.csv -k 9 --must-keep age,sex --set n_components=5[/cyan]
 """
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to select from, and how."""
+
+    table: str
+    reading: Reading
+    memory: str | None
+    numbers: Sequence[int | float | str]
+    method: str | None
+    settings: Mapping[str, Any]
+    must_keep: Sequence[str]
+    never_keep: Sequence[str]
+    tune: bool
+    criterion: str | None
+    others: Sequence[str] | None
+    seed: int
+    jobs: int | None
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Where results go: files, "-" for standard output, None for what is not wanted."""
+
+    output: str | None
+    names: str | None
+    json: str | None
+    report: str | None
 
 
 def register(app: typer.Typer) -> None:
@@ -174,42 +203,30 @@ def select(
         raise ValueError(
             f"-k must be one number without --tune, which chooses among several; got {n_features}."
         )
-    targets = Targets(
-        output=output,
-        names=names,
-        json=json_file,
-        report=report_file,
-        order=order.value,
-        force=force,
-    )
-    targets.check()
-    report = Reporter(quiet)
+    targets = Targets(output=output, names=names, json=json_file, report=report_file)
+    if output is not None:
+        from bsufs.tables._write import check_output
+
+        check_output(output, force=force)
+    check_targets(table, force, **vars(targets))
+    console = Console(quiet)
 
     from bsufs.cli import _selection as steps
 
-    request = steps.checked(request)
-    found = steps.read(request, targets, report)
-    selection = steps.fit(request, found, report)
-    steps.tell(selection, report)
-    outcomes = steps.compare(request, selection, report)
+    request = steps.validate_request(request)
+    found = steps.read(request, targets, console)
+    selection = steps.fit(request, found, console)
+    steps.tell(selection, console)
+    outcomes = steps.compare(request, selection, console)
     document = steps.document(request, selection, outcomes)
     page = None
     if targets.report is not None:
         command = command_of(context)
         page = steps.page(
-            request, selection, outcomes, report, n_subsamples=subsamples, command=command
+            request, selection, outcomes, console, n_subsamples=subsamples, command=command
         )
-    _write(selection, document, page, targets)
-    if targets.is_empty:
-        _show(document)
-
-
-def _write(
-    selection: Selection, document: dict[str, Any], page: str | None, targets: Targets
-) -> None:
-    force = targets.force
     if targets.output is not None:
-        selection.found.write(selection.best_first, targets.output, targets.order, force)
+        steps.write(selection, targets.output, order.value, force)
     if targets.names is not None:
         lines = "".join(f"{one_line(row['name'])}\n" for row in document["selected"])
         write_text(lines, targets.names, force)
@@ -217,6 +234,8 @@ def _write(
         write_text(dump(document), targets.json, force)
     if targets.report is not None and page is not None:
         write_text(page, targets.report, force)
+    if targets == Targets(None, None, None, None):
+        _show(document)
 
 
 def _show(document: dict[str, Any]) -> None:

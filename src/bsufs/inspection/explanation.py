@@ -23,6 +23,7 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.label_free import standardized, wilson_interval
 from bsufs.scatter import make_scatter, safe_unit_exponent
 from bsufs.selectors._columns import column_variances, feature_mask
+from bsufs.selectors._data import FitData
 
 with needs("bsufs.inspection.explanation", "plot"):
     import pandas as pd
@@ -147,7 +148,8 @@ def explain(
         index=pd.RangeIndex(d, name="column"),
     )
     if n_subsamples:
-        counts = _selection_counts(selector, X, n_subsamples, subsample, random_state, n_jobs)
+        rows = X.X if isinstance(X, FitData) else X
+        counts = _selection_counts(selector, rows, n_subsamples, subsample, random_state, n_jobs)
         frame["frequency"] = counts / n_subsamples
         frame["frequency_low"], frame["frequency_high"] = wilson_interval(
             frame["frequency"].to_numpy(), n_subsamples
@@ -253,6 +255,8 @@ def _check_subsampling(n_subsamples: int, subsample: float) -> None:
 def _numbers(selector: Any, X: Any) -> Any:
     """Return X as a dense array or a CSC matrix, checked against what the selector has seen."""
     check_is_fitted(selector)
+    if isinstance(X, FitData):
+        return sparse.csc_array(X.X) if sparse.issparse(X.X) else X.X
     X = validate_data(
         selector,
         X,

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
 
-from bsufs.tables._errors import TableError
+from bsufs.tables._files import RawFile, TableError
+from bsufs.tables._rows import Rows
 
 # How a matrix of features is called where a file holds several.
 _USUAL_NAMES = ("X", "data", "fea")
@@ -26,12 +26,57 @@ class Arrays:
     """A matrix of features, and vectors with one entry per row that may go along."""
 
     matrix: Any
-    names: tuple[str, ...]
+    features: tuple[str, ...]
     vectors: Mapping[str, Any] = field(default_factory=dict)
     always_carried: tuple[str, ...] = ()
 
 
-def read_npy(stream: BinaryIO, source: str) -> Arrays:
+class ArrayRows(Rows):
+    """The rows of a matrix, with the vectors beside it as further columns."""
+
+    def __init__(self, file: RawFile, kind: str, array: str | None) -> None:
+        self.file = file
+        found = _read(file, kind, array)
+        matrix = found.matrix
+        if matrix.dtype.kind == "f" and matrix.dtype.itemsize not in (4, 8):
+            # Neither Arrow nor SciPy knows of these.
+            matrix = matrix.astype(np.float64)
+        self._matrix, self.features, self._vectors = matrix, found.features, found.vectors
+        self.n_rows = self.most_rows = int(matrix.shape[0])
+        self.names = (*found.vectors, *(n for n in found.features if n not in found.vectors))
+        self.row_names = found.always_carried
+        self.ambiguous = frozenset(found.features) & frozenset(found.vectors)
+        self.empty_message = f"{file.source}: the matrix has no rows."
+
+    def matrix(self, names: Sequence[str]) -> Any:
+        if tuple(names) == self.features:
+            return self._matrix
+        place = {name: number for number, name in enumerate(self.features)}
+        return self._matrix[:, [place[name] for name in names]]
+
+    def batches(self, names: Sequence[str], most_rows: int) -> Iterator[Any]:
+        import pyarrow as pa
+
+        features = set(self.features)
+        wanted = [name for name in names if name in features]
+        part = self.matrix(wanted)
+        dense = part.toarray() if sparse.issparse(part) else part
+        columns = dict(self._vectors) | dict(zip(wanted, dense.T, strict=True))
+        yield pa.record_batch([pa.array(columns[name]) for name in names], names=list(names))
+
+
+def _read(file: RawFile, kind: str, array: str | None) -> Arrays:
+    if kind == ".h5ad":
+        return _read_h5ad(file)
+    with file.open() as stream:
+        if kind == ".npy":
+            return _read_npy(stream, file.source)
+        if kind == ".npz":
+            return _read_npz(stream, file.source, array)
+        return _read_mat(stream, file.source, array)
+
+
+def _read_npy(stream: BinaryIO, source: str) -> Arrays:
     """Read a matrix from a .npy file."""
     matrix = _loaded(stream, source, "NumPy")
     if not isinstance(matrix, np.ndarray):
@@ -44,7 +89,7 @@ def read_npy(stream: BinaryIO, source: str) -> Arrays:
     return Arrays(matrix, _numbered(matrix.shape[1]))
 
 
-def read_npz(stream: BinaryIO, source: str, array: str | None) -> Arrays:
+def _read_npz(stream: BinaryIO, source: str, array: str | None) -> Arrays:
     """Read a matrix and the vectors beside it from a .npz file, dense or as SciPy saves it."""
     archive = _loaded(stream, source, "NumPy")
     if isinstance(archive, np.ndarray):
@@ -66,13 +111,11 @@ def read_npz(stream: BinaryIO, source: str, array: str | None) -> Arrays:
     names = stored.pop(FEATURE_NAMES, None)
     found = _matrix_and_vectors(stored, source, array)
     if names is not None and names.shape == found.matrix.shape[1:]:
-        found = Arrays(found.matrix, tuple(names.astype(str).tolist()), found.vectors)
-    if carried:
-        return Arrays(found.matrix, found.names, carried, tuple(carried))
-    return found
+        found = replace(found, features=tuple(names.astype(str).tolist()))
+    return replace(found, vectors=carried, always_carried=tuple(carried)) if carried else found
 
 
-def read_mat(stream: BinaryIO, source: str, array: str | None) -> Arrays:
+def _read_mat(stream: BinaryIO, source: str, array: str | None) -> Arrays:
     """Read a matrix and the vectors beside it from a MATLAB file (up to version 7)."""
     # SciPy's readers take a while to import.
     from bsufs._matlab import matlab_arrays
@@ -89,8 +132,9 @@ def read_mat(stream: BinaryIO, source: str, array: str | None) -> Arrays:
     return _matrix_and_vectors(stored, source, array)
 
 
-def read_h5ad(path: str | os.PathLike[str], source: str) -> Arrays:
+def _read_h5ad(file: RawFile) -> Arrays:
     """Read counts and the columns of `obs` from an AnnData file."""
+    source = file.source
     try:
         anndata = import_module("anndata")
     except ImportError as error:
@@ -98,7 +142,7 @@ def read_h5ad(path: str | os.PathLike[str], source: str) -> Arrays:
             f'{source}: to read .h5ad files, anndata is needed: pip install "bsufs[h5ad]".'
         ) from error
     try:
-        found = anndata.read_h5ad(path)
+        found = anndata.read_h5ad(file.path)
     # What the reader raises on foreign bytes depends on where they cease to make sense.
     except Exception as error:
         raise TableError(_unreadable(source, "AnnData", error)) from error

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector
 from bsufs.selectors._columns import canonical_order
+from bsufs.selectors._data import FitData
 from bsufs.selectors._validation import require_two_rows
 from bsufs.selectors.aligned_bsufs import AlignedBSUFS
 from bsufs.tuning._grids import default_grid
@@ -326,8 +327,10 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return support
 
 
-def _validated(estimator: BaseSelector, X: Any) -> tuple[Array, Sequence[str] | None]:
+def _validated(estimator: BaseSelector, X: Any) -> tuple[Array, Any]:
     """Check the data as the estimator does; return them as an array, and their names."""
+    if isinstance(X, FitData):
+        return X.X, X.names
     if sparse.issparse(X):
         raise TypeError(
             "X must be dense, since the criteria look at whole columns; got a sparse matrix. Pass "

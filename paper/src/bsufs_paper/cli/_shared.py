@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bsufs.cli._console import Reporter
+from bsufs.cli._console import Console
 
 if TYPE_CHECKING:
     from bsufs_paper.experiments import ResultStore, Spec
@@ -39,7 +39,7 @@ def execute(
     scheduler: str | None,
     data_home: Path | None,
     retry: bool,
-    reporter: Reporter,
+    reporter: Console,
 ) -> None:
     """Run specs with a progress bar, and say how it went."""
     from bsufs_paper.experiments import FAILURES, DaskExecutor, LocalExecutor, run_specs

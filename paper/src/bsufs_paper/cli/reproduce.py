@@ -19,7 +19,7 @@ from bsufs_paper.cli._shared import (
     execute,
 )
 
-from bsufs.cli._console import Reporter, print_table
+from bsufs.cli._console import Console, print_table
 from bsufs.cli._options import QuietOption
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def paper(
         scheduler=scheduler,
         data_home=data_home,
         retry=retry,
-        reporter=Reporter(quiet),
+        reporter=Console(quiet),
     )
 
 
@@ -103,7 +103,7 @@ def _reproduce(
     *,
     quick: bool,
     out: Path,
-    reporter: Reporter,
+    reporter: Console,
     **how: Any,
 ) -> None:
     from bsufs_paper.experiments import ResultStore, collect, paper_specs, with_needed

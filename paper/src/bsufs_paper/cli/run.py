@@ -14,7 +14,7 @@ from bsufs_paper.cli._shared import (
     execute,
 )
 
-from bsufs.cli._console import Reporter
+from bsufs.cli._console import Console
 from bsufs.cli._options import QuietOption
 
 _EPILOG = """
@@ -52,11 +52,11 @@ def run(
     """
     from bsufs_paper.experiments import ResultStore, collect, load_spec
 
-    from bsufs.tables import write_atomically
+    from bsufs._atomic import checked_write
 
     chosen = [load_spec(path, quick=quick) for path in specs]
     store = ResultStore(out)
-    reporter = Reporter(quiet)
+    reporter = Console(quiet)
     execute(
         chosen,
         store,
@@ -68,6 +68,6 @@ def run(
     )
     for name, frame in collect(chosen, store).items():
         text = frame.to_csv(index=False)
-        with write_atomically(out / f"{name}.csv", force=True) as stream:
+        with checked_write(out / f"{name}.csv", force=True) as stream:
             stream.write(text.encode())
         reporter.say(f"{len(frame)} rows in {out / f'{name}.csv'}")

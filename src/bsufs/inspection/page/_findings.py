@@ -15,6 +15,7 @@ from bsufs.inspection.explanation import (
     fitted_method,
     selected_correlations,
 )
+from bsufs.selectors._data import FitData
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def find(selector: Any, X: Any, *, n_subsamples: int, **sampling: Any) -> Findin
     return Findings(
         selector=method,
         search=selector,
-        X=X,
+        X=X.X if isinstance(X, FitData) else X,
         explanation=explanation,
         curve=explained_variance(method, X),
         correlations=selected_correlations(method, X),
