@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from bsufs.tables._files import RawFile
@@ -43,3 +43,19 @@ class Rows(ABC):
 
     def read_ahead(self, memory: int) -> None:  # noqa: B027 - most read nothing ahead
         """Let what is read ahead take so many bytes."""
+
+
+def joined(batches: Iterable[Any], enough: int, size: Callable[[Any], int]) -> Iterator[Any]:
+    """Join record batches to tables that are large enough to be worth the handling."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    total = 0
+    for batch in batches:
+        waiting.append(batch)
+        total += size(batch)
+        if total >= enough:
+            yield pa.Table.from_batches(waiting)
+            waiting, total = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)

@@ -14,7 +14,7 @@ from bsufs._typing import Array
 from bsufs.tables._files import TableError, listed
 from bsufs.tables._numbers import NumericColumns
 from bsufs.tables._prepare import Gaps, Missing, MissingValues, Preparation, Scale
-from bsufs.tables._rows import ROW_NAMES, Rows
+from bsufs.tables._rows import ROW_NAMES, Rows, joined
 from bsufs.tables._text import LongRowError
 
 # A row of a batch is text, cells, numbers, and copies of these on their way into the scatter.
@@ -292,9 +292,10 @@ class Table:
     def _parsed(self, names: Sequence[str]) -> Iterator[Array]:
         reader = NumericColumns(self.rows.file.source)
         n_at_once = max(1, _CELLS_AT_ONCE // len(names))
-        for batch in self._record_batches(names):
-            for start in range(0, batch.num_rows, n_at_once):
-                values = reader.add(batch.slice(start, n_at_once))
+        batches = self._record_batches(names)
+        for cells in joined(batches, n_at_once, lambda batch: int(batch.num_rows)):
+            for start in range(0, cells.num_rows, n_at_once):
+                values = reader.add(cells.slice(start, n_at_once))
                 if reader.is_sound:
                     yield values
         reader.check()

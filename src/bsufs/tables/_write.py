@@ -7,7 +7,7 @@ import gzip
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -20,6 +20,7 @@ from bsufs.tables._arrays import CARRIED_NAMES, FEATURE_NAMES
 from bsufs.tables._files import TableError
 from bsufs.tables._numbers import numbers
 from bsufs.tables._open import FEATHER, PARQUET
+from bsufs.tables._rows import joined
 from bsufs.tables._table import Table
 
 _STDOUT = "-"
@@ -176,7 +177,8 @@ def _write_columnar(passes: Passes, table: Table, stream: BinaryIO, kind: str) -
 
     typed = _Typed(passes, table) if table.rows.is_text else None
     writer: Any = None
-    for cells in _grouped(passes(), _group_bytes(table)):
+    # A file is not to be made of many small groups of rows.
+    for cells in joined(passes(), _group_bytes(table), lambda batch: int(batch.nbytes)):
         # Batches have dictionaries of their own, a file has one.
         group = (cells if typed is None else typed.of(cells)).unify_dictionaries()
         if writer is None and kind in PARQUET:
@@ -196,22 +198,6 @@ def _write_columnar(passes: Passes, table: Table, stream: BinaryIO, kind: str) -
 
 def _group_bytes(table: Table) -> int:
     return min(max(table.memory // 8, 2**20), 2**26)
-
-
-def _grouped(batches: Iterable[Any], group_bytes: int) -> Iterator[Any]:
-    """Join small batches, so that a file is not made of many small groups of rows."""
-    import pyarrow as pa
-
-    waiting: list[Any] = []
-    size = 0
-    for batch in batches:
-        waiting.append(batch)
-        size += batch.nbytes
-        if size >= group_bytes:
-            yield pa.Table.from_batches(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield pa.Table.from_batches(waiting)
 
 
 class _Typed:
