@@ -41,6 +41,24 @@ class Order(StrEnum):
     table = "table"
 
 
+# What says how a file is to be read stands apart in the help.
+_READING = "How the table is read"
+
+
+def option(name: str, metavar: str, text: str, **more: Any) -> Any:
+    """Declare an option; several names are separated by blanks."""
+    return typer.Option(*name.split(), metavar=metavar, help=text, **more)
+
+
+def flag(name: str, text: str, **more: Any) -> Any:
+    """Declare an option without a value, for which the help shows no place."""
+    return option(name, "", text, **more)
+
+
+def _reading(name: str, metavar: str, text: str) -> Any:
+    return option(name, metavar, text, rich_help_panel=_READING)
+
+
 TableArgument = Annotated[
     str,
     typer.Argument(
@@ -52,115 +70,65 @@ TableArgument = Annotated[
 ]
 NumberOption = Annotated[
     str,
-    typer.Option(
-        "-k",
-        "--n-features",
-        metavar="NUMBER",
-        help="How many to keep: a number, a share such as 0.1, or auto.",
+    option(
+        "-k --n-features", "NUMBER", "How many to keep: a number, a share such as 0.1, or auto."
     ),
 ]
-JsonOption = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="All results; - to print.")
-]
+JsonOption = Annotated[str | None, option("--json", "FILE", "All results; - to print.")]
 ReportOption = Annotated[
-    str | None,
-    typer.Option("--report", metavar="FILE", help="A page with reasons and pictures; - to print."),
+    str | None, option("--report", "FILE", "A page with reasons and pictures; - to print.")
 ]
 SubsamplesOption = Annotated[
     int,
-    typer.Option(
-        "--subsamples",
-        metavar="NUMBER",
-        help="Refits that tell how stable it is, for --report.",
-        min=0,
-    ),
+    option("--subsamples", "NUMBER", "Refits that tell how stable it is, for --report.", min=0),
 ]
-# What says how a file is to be read stands apart in the help.
-_READING = "How the table is read"
+SeedOption = Annotated[int, option("--seed", "NUMBER", "Seed of all that is random.", min=0)]
+JobsOption = Annotated[
+    int | None, option("--jobs", "NUMBER", "Threads at most; default all.", min=1)
+]
+ForceOption = Annotated[bool, flag("--force", "Replace files that exist.")]
+QuietOption = Annotated[bool, flag("-q --quiet", "No words on standard error.")]
 IgnoreOption = Annotated[
     list[str] | None,
-    typer.Option(
+    _reading(
         "--ignore",
-        metavar="NAMES",
-        rich_help_panel=_READING,
-        help="Columns not to use, carried to the output: a,b or @file; may be repeated.",
+        "NAMES",
+        "Columns not to use, carried to the output: a,b or @file; may be repeated.",
     ),
 ]
 LabelOption = Annotated[
     str | None,
-    typer.Option(
-        "--label",
-        metavar="COLUMN",
-        rich_help_panel=_READING,
-        help="Classes; never used to select, only to score k-means afterwards.",
+    _reading(
+        "--label", "COLUMN", "Classes; never used to select, only to score k-means afterwards."
     ),
 ]
 MissingOption = Annotated[
     Missing,
-    typer.Option(
+    _reading(
         "--missing",
-        metavar="HOW",
-        rich_help_panel=_READING,
-        help="Missing or infinite values: error, median (while selecting; the output keeps its "
-        "gaps), drop-rows or drop-columns.",
+        "HOW",
+        "Missing or infinite values: error, median (while selecting; the output keeps its gaps), "
+        "drop-rows or drop-columns.",
     ),
 ]
 ScaleOption = Annotated[
     Scale,
-    typer.Option(
-        "--scale",
-        metavar="HOW",
-        rich_help_panel=_READING,
-        help="none, or standard: all columns to variance 1 while selecting.",
-    ),
-]
-SeedOption = Annotated[
-    int, typer.Option("--seed", metavar="NUMBER", help="Seed of all that is random.", min=0)
-]
-JobsOption = Annotated[
-    int | None,
-    typer.Option("--jobs", metavar="NUMBER", help="Threads at most; default all.", min=1),
+    _reading("--scale", "HOW", "none, or standard: all columns to variance 1 while selecting."),
 ]
 DelimiterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter",
-        metavar="MARK",
-        rich_help_panel=_READING,
-        help=r"Mark between cells of text, \t for a tab.",
-    ),
+    str | None, _reading("--delimiter", "MARK", r"Mark between cells of text, \t for a tab.")
 ]
-# A flag takes no value, so the help must not show a place for one: its metavar is empty.
 NoHeaderOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-header",
-        metavar="",
-        rich_help_panel=_READING,
-        help="The first line holds values, no names.",
-    ),
+    bool, _reading("--no-header", "", "The first line holds values, no names.")
 ]
-ArrayOption = Annotated[
-    str | None,
-    typer.Option(
-        "--array",
-        metavar="NAME",
-        rich_help_panel=_READING,
-        help="Which matrix of a .npz or .mat.",
-    ),
-]
-ForceOption = Annotated[bool, typer.Option("--force", metavar="", help="Replace files that exist.")]
-QuietOption = Annotated[
-    bool, typer.Option("-q", "--quiet", metavar="", help="No words on standard error.")
-]
+ArrayOption = Annotated[str | None, _reading("--array", "NAME", "Which matrix of a .npz or .mat.")]
 MemoryOption = Annotated[
     str | None,
-    typer.Option(
+    _reading(
         "--memory",
-        metavar="SIZE",
-        rich_help_panel=_READING,
-        help="A text or Parquet table that takes more than this, such as 2GB, is read in batches "
-        "of rows. Default: a quarter of the memory that is free.",
+        "SIZE",
+        "A text or Parquet table that takes more than this, such as 2GB, is read in batches of "
+        "rows. Default: a quarter of the memory that is free.",
     ),
 ]
 

@@ -20,7 +20,7 @@ from bsufs.tables import write_table
 from bsufs.tables._write import needs_whole_table
 
 if TYPE_CHECKING:
-    from bsufs.cli.select import Request, Targets
+    from bsufs.cli.select import Request
 
 # What clusters best without labels; see the documentation on choosing without labels.
 DEFAULT_METHOD = "AlignedBSUFS"
@@ -59,31 +59,25 @@ def validate_request(request: Request) -> Request:
     return replace(request, criterion=criterion, others=others)
 
 
-def read(request: Request, targets: Targets, console: Console) -> Input:
+def read(request: Request, output: str | None, report: str | None, console: Console) -> Input:
     """Read the table, or open it where it is too large to hold."""
+    needs_all = {
+        "--report": report is not None,
+        f"--method {request.method}": not hasattr(_selector(request), "partial_fit"),
+        "--tune": request.tune,
+        "--compare": request.others is not None,
+        f"-o {output}": output is not None and needs_whole_table(output),
+    }
     found = open_input(
         request.table,
         request.reading,
         console,
         memory=request.memory,
-        whole_for=_what_needs_all(request, targets),
+        whole_for=next((option for option, does in needs_all.items() if does), None),
     )
     for number in request.numbers:
         methods.check_number(number, found.table)
     return found
-
-
-def _what_needs_all(request: Request, targets: Targets) -> str | None:
-    """Return an option that needs the whole table in memory, if there is one."""
-    method, output = request.method, targets.output
-    needs_all = {
-        "--report": targets.report is not None,
-        f"--method {method}": not hasattr(_selector(request), "partial_fit"),
-        "--tune": request.tune,
-        "--compare": request.others is not None,
-        f"-o {output}": output is not None and needs_whole_table(output),
-    }
-    return next((option for option, does in needs_all.items() if does), None)
 
 
 def fit(request: Request, found: Input, console: Console) -> Selection:
@@ -251,7 +245,6 @@ def page(
     selection: Selection,
     outcomes: Sequence[comparison.Outcome],
     console: Console,
-    *,
     n_subsamples: int,
     command: str,
 ) -> str:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bsufs.tables._files import RawFile, TableError
+from bsufs.tables._files import RawFile, TableError, unreadable_message
 from bsufs.tables._rows import ROW_NAMES, Rows
 
 # A column of a Parquet file is read through a window of so many bytes.
@@ -54,10 +54,8 @@ class _ColumnarRows(Rows):
             try:
                 yield self._open(stream)
             except (pa.ArrowException, OSError) as error:
-                raise TableError(
-                    f"{self.file.source}: this cannot be read as a {self.kind} file, it is "
-                    f"truncated or of another kind ({error})."
-                ) from error
+                message = unreadable_message(self.kind, error)
+                raise TableError(f"{self.file.source}: {message}") from error
 
     @abstractmethod
     def _open(self, stream: Any) -> Any: ...

@@ -48,6 +48,14 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(every[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
+def unreadable_message(kind: str, error: Exception) -> str:
+    """Return the complaint about a file that is not what its name says."""
+    return (
+        f"this cannot be read as a {kind} file, it is truncated or of another kind "
+        f"({type(error).__name__}: {error})."
+    )
+
+
 class RawFile:
     """Bytes that can be read again and again: of a file, or held where they come only once."""
 

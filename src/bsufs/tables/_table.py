@@ -32,23 +32,12 @@ class Table:
         Names of the features, all different.
     carried_names : tuple of str
         Names of the columns that are no features.
-    n_rows : int or None
-        Number of rows, without those that were left out. None as long as it is not known: of text
-        that is not held it is after the first pass.
-    missing : MissingValues
-        What was missing, and what was done about it.
-    notices : tuple of str
-        What the reader of the result should know about how the file was read.
-    is_held : bool
-        Whether the numbers are in memory.
-    is_text : bool
-        Whether the cells are the characters of a text file.
     batch_rows : int
         Rows in a batch of a table that is not held; the last one may have fewer.
     memory : int
         How many bytes the table may take.
-    memory_to_hold : int or None
-        How many bytes it would take, None where it cannot be read in batches.
+    rows : Rows
+        What the file says of itself.
 
     Examples
     --------
@@ -93,7 +82,10 @@ class Table:
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, None as long as it is not known."""
+        """Number of rows, without those that were left out.
+
+        Of text that is not held it is not known, and None, before the first pass.
+        """
         read = self.rows.n_rows
         return None if read is None else read - self.missing.n_rows_dropped
 
@@ -226,7 +218,7 @@ class Table:
     def _read_all(self) -> Any:
         matrix = self.matrix(range(self.n_features))
         if matrix is not None:
-            return matrix.astype(np.float64)
+            return matrix.astype(np.float64, copy=False)
         try:
             return np.concatenate(list(self._parsed(self.names)))
         except LongRowError:

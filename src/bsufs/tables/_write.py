@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -72,20 +73,28 @@ def write_table(
         _write_array(table, chosen, path, kind, force)
         return
     names = table.column_order(chosen, order)
-    passes, has_returns = _passes(table, names), table.rows.has_carriage_returns
+    passes = _passes(table, names)
+    with _target(path, force) as stream:
+        if kind in _DELIMITERS:
+            may_quote = table.rows.has_carriage_returns
+            _write_text(passes, names, stream, _DELIMITERS[kind], may_quote)
+        else:
+            _write_columnar(passes, table, stream, kind)
+
+
+@contextlib.contextmanager
+def _target(path: str | os.PathLike[str], force: bool) -> Iterator[Any]:
     if os.fspath(path) == _STDOUT:
-        _write_text(passes, names, sys.stdout.buffer, ",", has_returns)
+        yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     with checked_write(path, force=force) as stream:
-        if kind not in _DELIMITERS:
-            _write_columnar(passes, table, stream, kind)
-        elif os.fspath(path).lower().endswith(".gz"):
-            # No time and no name inside, so that equal tables give equal files.
-            with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as zipped:
-                _write_text(passes, names, zipped, _DELIMITERS[kind], has_returns)
-        else:
-            _write_text(passes, names, stream, _DELIMITERS[kind], has_returns)
+        if not os.fspath(path).lower().endswith(".gz"):
+            yield stream
+            return
+        # No time and no name inside, so that equal tables give equal files.
+        with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as zipped:
+            yield zipped
 
 
 def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
@@ -121,11 +130,11 @@ def _passes(table: Table, names: Sequence[str]) -> Passes:
 
 
 def _write_text(
-    passes: Passes, names: Sequence[str], stream: Any, delimiter: str, has_returns: bool
+    passes: Passes, names: Sequence[str], stream: Any, delimiter: str, may_quote: bool
 ) -> None:
     # The writer quotes a line feed where it must, but a carriage return only when told to.
     quoted = any("\r" in name for name in names)
-    quoted = quoted or (has_returns and any(map(_has_carriage_return, passes())))
+    quoted = quoted or (may_quote and any(map(_has_carriage_return, passes())))
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
     writer = csv.writer(
         text,
