@@ -176,7 +176,8 @@ def test_arrays_and_changing_dictionaries_are_not_written_in_batches(tmp_path, m
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_file_that_changes_during_the_last_pass_is_noticed(tmp_path, monkeypatch, name):
-    monkeypatch.setattr("bsufs.tables._table._CELLS_AT_ONCE", 30)
+    for limit in ("_CELLS_AT_ONCE", "_CELLS_IN_A_BATCH"):
+        monkeypatch.setattr(f"bsufs.tables._table.{limit}", 30)
     path = tmp_path / name
     if name == "t.csv":
         path.write_text(some_text(100))

@@ -56,6 +56,9 @@ class _ColumnarRows(Rows):
             except (pa.ArrowException, OSError) as error:
                 message = unreadable_message(self.kind, error)
                 raise TableError(f"{self.file.source}: {message}") from error
+            finally:
+                # Pages and dictionaries of many columns would stay in the pool during the fit.
+                pa.default_memory_pool().release_unused()
 
     @abstractmethod
     def _open(self, stream: Any) -> Any: ...

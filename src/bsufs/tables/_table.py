@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +21,9 @@ from bsufs.tables._text import LongRowError
 # A row of a batch is text, cells, numbers, and copies of these on their way into the scatter.
 _BYTES_PER_CELL = 64
 # Columns are copied into rows a part at a time, which stays in the caches of a processor.
-_CELLS_AT_ONCE = 2**17
+_CELLS_AT_ONCE = 2**18
+# Files of columns hand out more rows at a time.
+_CELLS_IN_A_BATCH = 2**20
 
 
 class Table:
@@ -220,10 +223,10 @@ class Table:
         if matrix is not None:
             return matrix.astype(np.float64, copy=False)
         try:
-            return np.concatenate(list(self._parsed(self.names)))
+            return _stacked(self._parsed(self.names), self.rows.n_rows)
         except LongRowError:
             self.rows.read_ahead(self.memory)
-            return np.concatenate(list(self._parsed(self.names)))
+            return _stacked(self._parsed(self.names), None)
 
     def _settle_missing(self, how: Missing) -> None:
         gaps, preparation = Gaps(self.names), self._preparation
@@ -258,7 +261,7 @@ class Table:
         file, n_rows = self.rows.file, 0
         file.check_unchanged()
         try:
-            most_rows = min(self.batch_rows, max(1, _CELLS_AT_ONCE // len(names)))
+            most_rows = min(self.batch_rows, max(1, _CELLS_IN_A_BATCH // len(names)))
             for batch in self.rows.batches(names, most_rows):
                 if batch.num_rows:
                     n_rows += batch.num_rows
@@ -294,6 +297,19 @@ class Table:
 
     def _error(self, message: str) -> TableError:
         return TableError(f"{self.rows.file.source}: {message}")
+
+
+def _stacked(blocks: Iterator[Array], n_rows: int | None) -> Array:
+    """Return blocks as one array, without holding them twice where their number is known."""
+    if n_rows is None:
+        return np.concatenate(list(blocks))
+    first = next(blocks)
+    values = np.empty((n_rows, first.shape[1]))
+    end = 0
+    for block in chain([first], blocks):
+        start, end = end, end + block.shape[0]
+        values[start:end] = block
+    return values
 
 
 def _regrouped(blocks: Iterator[Array], n_rows: int) -> Iterator[Array]:
