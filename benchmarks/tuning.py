@@ -46,7 +46,6 @@ from benchmarks.defaults import (
     without_each,
 )
 from bsufs.metrics import batched_kmeans, clustering_accuracy, nogueira_stability
-from bsufs.tuning.criteria import CRITERIA, Criterion, EvaluationData, RankMean, oriented
 from bsufs.selectors import (
     BSUFS,
     AlignedBSUFS,
@@ -56,6 +55,7 @@ from bsufs.selectors import (
     PCARowNorms,
 )
 from bsufs.tuning import ConsensusSelector, default_grid
+from bsufs.tuning.criteria import CRITERIA, Criterion, EvaluationData, RankMean, oriented
 
 SIZES = (20, 50, 80, 100)
 # Seeds of the repetitions: for choosing with labels, and for what is printed.
@@ -184,7 +184,7 @@ class Laboratory:
         self.X, y = load(name)
         self.classes = np.unique(y, return_inverse=True)[1]
         self.n_classes = int(self.classes.max()) + 1
-        self.evidence = EvaluationData(self.X)
+        self.data = EvaluationData(self.X)
         self.memory = memory
         self.repetitions = repetitions
 
@@ -209,9 +209,9 @@ class Laboratory:
         """Return ACC by size and repetition, with the seed of what is printed."""
         return self.curve(ranking, FRESH_SEED, self.repetitions)
 
-    def ranking(self, method: Any, setting: dict[str, Any], rows: Any = slice(None)) -> np.ndarray:
-        """Return the columns that a setting finds on some rows, best first."""
-        return ranked(method(100, **setting).fit(self.X[rows]))
+    def ranking(self, method: Any, setting: dict[str, Any], data: Any = None) -> np.ndarray:
+        """Return the columns that a setting finds, best first."""
+        return ranked(method(100, **setting).fit(self.X if data is None else data))
 
     def remembered(self, method: Any, setting: dict[str, Any]) -> np.ndarray:
         """Return the ranking of a setting on all rows."""
@@ -247,12 +247,12 @@ class Laboratory:
     def _judged(self, criterion: Criterion, features: np.ndarray) -> float:
         columns = np.unique(features)
         key = ("criterion", repr(criterion), columns.tobytes())
-        return self.memory(key, partial(criterion.judge, self.evidence, columns))
+        return self.memory(key, partial(criterion.judge, self.data, self.data.columns(columns)))
 
     def _stability(self, method: Any, setting: dict[str, Any]) -> list[float]:
         criterion = CRITERIA["stability"]
-        rows = [self.evidence.subsample(i, criterion.share) for i in range(criterion.n_subsamples)]
-        rankings = [self.ranking(method, setting, part) for part in rows]
+        parts = [self.data.subsample(i, criterion.share) for i in range(criterion.n_subsamples)]
+        rankings = [self.ranking(method, setting, part) for part in parts]
         # One ranking serves all sizes, where the criterion itself would select for each.
         return [
             nogueira_stability([ranking[:k] for ranking in rankings], self.X.shape[1]).value

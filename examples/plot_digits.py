@@ -2,8 +2,8 @@
 Sixteen pixels of handwritten digits
 ====================================
 
-The digits of scikit-learn are images of 8 x 8 pixels. Which 16 of the 64 pixels say most about an
-image? Nobody tells the selectors which digit they look at.
+The digits of scikit-learn are images of 8 x 8 pixels. Which 16 of the 64 pixels are the most
+informative? Nobody tells the selectors which digit they look at.
 """
 
 # %%
@@ -25,7 +25,7 @@ selectors = {
 # border, where all of them are white.
 import matplotlib.pyplot as plt
 
-from bsufs.inspection.plots import plot_pixels
+from bsufs.inspection import plot_pixels
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
 for ax, (name, selector) in zip(axes, selectors.items(), strict=True):

@@ -38,8 +38,8 @@ size = counts.sum(axis=1, keepdims=True)
 table = pd.DataFrame(np.log1p(counts / size * np.median(size)), columns=names)
 
 # %%
-# Keep 24 genes. Two controls must be among them, whatever they say, and a known nuisance (here
-# genes of the cell cycle) must not: the fit goes as if those columns were not there.
+# Keep 24 genes. Two controls must be among them, however little they tell, and a known nuisance
+# (here genes of the cell cycle) must not: the fit proceeds as if those columns were not there.
 from bsufs import AlignedBSUFS
 
 selector = AlignedBSUFS(
@@ -75,7 +75,7 @@ figure.colorbar(image, label="log expression", shrink=0.7)
 # Why these, and how sure? Each gene gets a reason, and the share of random halves of the cells on
 # which it is selected again. The two controls are there because they were asked for. Two other
 # genes are noise, and the table gives them away: clusters explain 5 % of them, and hardly any half
-# of the cells selects them again. A gene to build on is one that comes back.
+# of the cells selects them again. A gene to build on is one that is selected again and again.
 from bsufs import explain
 
 why = explain(selector, table, n_subsamples=10)

@@ -2,7 +2,7 @@
 How many features?
 ==================
 
-There is no label to tell. Three answers that need none: what principal components explain, a
+There is no label to tell. Three ways to answer need none: what principal components explain, a
 criterion with a tolerance, and the eye.
 """
 
@@ -28,7 +28,7 @@ print(*selector.selected_features_, sep="\n")
 # no selection can get above that line.
 import matplotlib.pyplot as plt
 
-from bsufs.inspection.plots import plot_explained_variance
+from bsufs.inspection import plot_explained_variance
 
 plot_explained_variance(selector, X)
 

@@ -2,9 +2,9 @@
 How far to trust a selection
 ============================
 
-Would the same columns come out if the rows were others? Two columns that say the same can take each
+Would the same columns be selected from other rows? Two columns that say the same can take each
 other's place without harm; a column that comes and goes by chance is another matter. Refits on
-random halves of the rows tell.
+random halves of the rows show which is which.
 """
 
 # %%
@@ -21,17 +21,17 @@ names += [f"noise{j}" for j in range(1, 21)]
 X = pd.DataFrame(np.hstack([*groups, noise]), columns=names)
 
 # %%
-# Six columns are asked for where three factors are. `explain` fits again on 40 random halves of the
-# rows and says how often each column comes back, with a 95 % interval.
+# We ask for six columns, although there are three factors. `explain` fits again on 40 random halves
+# of the rows and says how often each column is selected again, with a 95 % interval.
 from bsufs import BSUFS, explain
-from bsufs.inspection.plots import plot_stability
+from bsufs.inspection import plot_stability
 
 selector = BSUFS(6).fit(X)
 why = explain(selector, X, n_subsamples=40)
 ax = plot_stability(why, max_features=18)
 
 # %%
-# A column that is left out and often selected on halves is a stand-in: the reason says for which.
+# A column that is left out and often selected on halves is a substitute: the reason says for which.
 pd.set_option("display.max_colwidth", None)
 why[["name", "selected", "frequency", "reason"]].head(14)
 

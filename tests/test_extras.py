@@ -97,8 +97,7 @@ def test_the_library_works_without_any_extra():
 
 def test_each_part_names_its_extra_when_it_is_imported():
     expected = {
-        "from bsufs import explain": ("bsufs.inspection.explanation", "plot"),
-        "import bsufs.inspection.plots": ("bsufs.inspection.explanation", "plot"),
+        "from bsufs import explain": ("bsufs.explain", "tables"),
         "from bsufs import make_report": ("bsufs.inspection.page", "report"),
         "import bsufs_paper.reporting": ("bsufs_paper.reporting", "report"),
         "import bsufs_paper.experiments": ("bsufs_paper.experiments", "experiments"),
@@ -121,7 +120,7 @@ def test_what_is_imported_when_it_is_used(tmp_path):
         ("distributed", "matplotlib", "yaml"),
         "from bsufs_paper.experiments import DaskExecutor; DaskExecutor('tcp://127.0.0.1:9')",
         f"from bsufs_paper.experiments import load_spec; load_spec({str(tmp_path / 'mine.yaml')!r})",
-        "import numpy as np; from bsufs import BSUFS; from bsufs.inspection.plots import plot_scores; "
+        "import numpy as np; from bsufs import BSUFS; from bsufs.inspection import plot_scores; "
         "plot_scores(BSUFS(1).fit(np.eye(3)))",
     )
     assert messages == [

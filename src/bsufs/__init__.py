@@ -6,8 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bsufs.inspection.explanation import explain
-    from bsufs.inspection.page import make_report
+    from bsufs.inspection import explain, make_report
     from bsufs.selectors import BSUFS, AlignedBSUFS, SparsityPath, bsufs_path
     from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
@@ -33,8 +32,8 @@ _HOMES = {
     "LabelFreeSearch": "bsufs.tuning",
     "SparsityPath": "bsufs.selectors",
     "bsufs_path": "bsufs.selectors",
-    "explain": "bsufs.inspection.explanation",
-    "make_report": "bsufs.inspection.page",
+    "explain": "bsufs.inspection",
+    "make_report": "bsufs.inspection",
 }
 
 

@@ -13,18 +13,10 @@ from scipy import sparse
 from sklearn.exceptions import NotFittedError
 
 from bsufs import BSUFS
-from bsufs.inspection import explanation as module
 from bsufs._names import shortened
-from bsufs.inspection.explanation import (
-    SubsampleError,
-    around_the_cut,
-    check_image_shape,
-    explain,
-    explained_variance,
-    has_path,
-    names_of,
-    selected_correlations,
-)
+from bsufs.inspection import Findings, explain
+from bsufs.inspection import findings as module
+from bsufs.inspection.findings import Reason, SubsampleError
 from bsufs.metrics.label_free import wilson_interval
 from bsufs.selectors import ColumnSubset, MaxVariance, RandomSelector, all_selectors
 
@@ -51,16 +43,19 @@ def test_every_selector_is_explained(name):
     assert table["frequency"].sum() == pytest.approx(4)
 
 
-def test_a_copy_is_explained_by_its_twin_and_a_constant_by_itself():
+def test_a_duplicate_is_explained_by_its_twin_and_a_constant_by_itself():
     X = _factors()
     X = np.column_stack([X, -3 * X[:, 2] + 7, np.full(60, 5.0)])
-    table = explain(BSUFS(12).fit(X), X, n_subsamples=0)
+    selector = BSUFS(12).fit(X)
+    reasons = Findings(selector, X).reasons
+    assert reasons[[2, 13]].tolist() == [Reason.DUPLICATE, Reason.CONSTANT]
+    table = explain(selector, X, n_subsamples=0)
     twins = table.loc[[2, 12]]
     assert sorted(twins["selected"]) == [False, True]
     # Of the two the one of larger variance stands for both.
     assert table.loc[2, "closest"] == "x12"
     assert table.loc[2, "correlation"] == pytest.approx(-1.0, abs=1e-12)
-    assert table.loc[2, "reason"] == "left out: a copy of x12 (correlation -1.00)"
+    assert table.loc[2, "reason"] == "left out: a duplicate of x12 (correlation -1.00)"
     assert table.loc[13, "reason"] == "left out: constant"
     assert pd.isna(table.loc[13, "closest"])
     assert np.isnan(table.loc[13, "correlation"])
@@ -75,7 +70,7 @@ def test_forced_and_barred_features_are_said_to_be():
     assert table.loc["l", "frequency"] == 1.0
     assert table.loc["a", "reason"] == "left out: never to be kept (never_keep)"
     assert table.loc["a", "frequency"] == 0.0
-    assert pd.isna(table.loc["a", "died_at"])
+    assert pd.isna(table.loc["a", "eliminated_at"])
 
 
 def test_a_constant_is_kept_where_nothing_else_is_left():
@@ -111,18 +106,18 @@ def test_weak_correlations_are_no_reason():
     assert table.loc[0, "reason"] == "kept: ranked 1 of 4"
 
 
-def test_the_step_of_death_agrees_with_the_path():
+def test_the_step_of_elimination_agrees_with_the_path():
     X = _factors(d=30)
     selector = BSUFS(5).fit(X)
     table = explain(selector, X, n_subsamples=0)
     n_alive = selector.path_["n_alive"]
-    for step, living in enumerate(n_alive.tolist(), start=1):
-        alive = table["died_at"].isna() | (table["died_at"] > step)
-        assert alive.sum() == living
-    survivors = table[table["died_at"].isna()]
+    for step, remaining in enumerate(n_alive.tolist(), start=1):
+        left = table["eliminated_at"].isna() | (table["eliminated_at"] > step)
+        assert left.sum() == remaining
+    survivors = table[table["eliminated_at"].isna()]
     assert len(survivors) == n_alive[-1]
-    assert "lived to the end of the path" in survivors.iloc[0]["reason"]
-    assert explain(MaxVariance(5).fit(X), X, n_subsamples=0)["died_at"].isna().all()
+    assert "remained to the end of the path" in survivors.iloc[0]["reason"]
+    assert explain(MaxVariance(5).fit(X), X, n_subsamples=0)["eliminated_at"].isna().all()
     fixed = explain(BSUFS(5, lambda_row=0.5, max_iter=2000).fit(X), X, n_subsamples=0)
     assert not fixed["reason"].str.contains("path").any()
 
@@ -179,7 +174,7 @@ def test_of_a_search_the_best_selector_is_explained():
     table = explain(search, X, n_subsamples=2)
     pd.testing.assert_frame_equal(table, explain(best, X, n_subsamples=2))
     assert table.loc[7, "reason"] == "kept: always (must_keep)"
-    assert has_path(search)
+    assert Findings(search).path is not None
 
 
 @pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
@@ -190,8 +185,9 @@ def test_sparse_data_are_explained_as_dense_ones(kind, method):
     selector = method(4).fit(X)
     dense = explain(selector, X, n_subsamples=2)
     pd.testing.assert_frame_equal(dense, explain(selector, kind(X), n_subsamples=2))
-    curve = explained_variance(selector, kind(X))
-    pd.testing.assert_frame_equal(curve, explained_variance(selector, X), rtol=1e-8)
+    found, expected = Findings(selector, kind(X)), Findings(selector, X)
+    assert found.explained == pytest.approx(expected.explained, rel=1e-8)
+    assert found.bound == pytest.approx(expected.bound, rel=1e-8)
 
 
 def test_lists_will_do():
@@ -268,50 +264,6 @@ def test_wrong_data_and_selectors_are_refused():
         explain(MaxVariance(2).fit(X), np.where(X > 2, np.nan, X))
 
 
-def test_names_come_from_the_caller_the_frame_or_the_number():
-    X = _factors(d=3)
-    selector = MaxVariance(1).fit(X)
-    assert names_of(selector).tolist() == ["x0", "x1", "x2"]
-    assert names_of(selector, [1, "b", "c"]).tolist() == ["1", "b", "c"]
-    framed = MaxVariance(1).fit(pd.DataFrame(X, columns=["p", "q", "r"]))
-    assert names_of(framed).tolist() == ["p", "q", "r"]
-
-
-def test_correlations_among_the_selected():
-    X = np.column_stack([_factors(d=5), np.ones(60)])
-    selector = MaxVariance(6).fit(X)
-    found = selected_correlations(selector, X)
-    best_first = np.argsort(selector.ranking_)[:5]
-    assert found[:5, :5] == pytest.approx(np.corrcoef(X[:, best_first].T))
-    assert found[5].tolist() == [0, 0, 0, 0, 0, 1]
-
-
-def test_no_set_of_columns_exceeds_the_principal_components():
-    X = _factors()
-    selector = ColumnSubset(12).fit(X)
-    curve = explained_variance(selector, X)
-    Xc = X - X.mean(0)
-    values = np.linalg.svd(Xc, compute_uv=False) ** 2
-    assert curve["bound"].to_numpy() == pytest.approx(np.cumsum(values) / values.sum())
-    assert (curve["explained"] <= curve["bound"] + 1e-9).all()
-    first = Xc[:, np.argmin(selector.ranking_)]
-    alone = np.sum((Xc.T @ first) ** 2) / (first @ first) / values.sum()
-    assert curve["explained"].iloc[0] == pytest.approx(alone)
-    assert curve["explained"].iloc[-1] == pytest.approx(1.0)
-
-
-def test_the_bound_where_the_rank_or_the_price_ends_it(monkeypatch):
-    X = _factors(n=5)
-    assert explained_variance(MaxVariance(8).fit(X), X)["bound"].iloc[-1] == 1.0
-    constant = np.ones((4, 3))
-    assert (explained_variance(MaxVariance(2).fit(constant), constant) == 1.0).all(axis=None)
-    monkeypatch.setattr(module, "_SHORT_SIDE", 3)
-    monkeypatch.setattr(module, "_CHEAP_COMPONENTS", 2)
-    X = _factors()
-    bound = explained_variance(MaxVariance(4).fit(X), X)["bound"]
-    assert bound.notna().tolist() == [True, True, False, False]
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.text("ab é中\n\x1b\x00\udcff", max_size=300), st.integers(5, 60))
 def test_a_shortened_name_fits_and_can_be_shown(name, width):
@@ -324,19 +276,3 @@ def test_a_shortened_name_fits_and_can_be_shown(name, width):
 def test_a_shortened_name_keeps_both_ends():
     assert shortened("a\nb") == "a\\nb"
     assert shortened("x" * 9999 + "7", 10) == "xxxxxx…xx7"
-
-
-@pytest.mark.parametrize(
-    ("most", "first", "last"), [(6, 3, 8), (30, 1, 16), (99, 1, 20), (1, 7, 7)]
-)
-def test_rows_around_the_cut(most, first, last):
-    frame = pd.DataFrame({"rank": range(1, 21), "selected": [True] * 6 + [False] * 14})
-    shown = around_the_cut(frame, most)["rank"]
-    assert (shown.iloc[0], shown.iloc[-1]) == (first, last)
-    assert len(shown) <= most
-
-
-def test_an_image_must_hold_every_feature():
-    assert check_image_shape((3, 4), 12) == (3, 4)
-    with pytest.raises(ValueError, match=r"rows \* columns = 12.*got \(3, 5\)"):
-        check_image_shape((3, 5), 12)

@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 from scipy import sparse
 
 from bsufs import BSUFS
-from bsufs.inspection.explanation import explain, explained_variance, selected_correlations
-from bsufs.inspection.plots import (
+from bsufs.inspection import (
+    Findings,
+    explain,
     plot_explained_variance,
     plot_path,
     plot_pixels,
@@ -75,7 +76,7 @@ def test_each_takes_axes_and_returns_them(name, selector, data, explanation, tmp
     new.figure.savefig(tmp_path / "plot.png", dpi=50)
 
 
-def test_the_path_shows_living_features(selector):
+def test_the_path_shows_remaining_features(selector):
     line = plot_path(selector).get_lines()[0]
     assert line.get_ydata().tolist() == selector.path_["n_alive"].tolist()
     no_step = BSUFS(1, n_components=2).fit(np.random.default_rng(0).normal(size=(9, 2)))
@@ -95,7 +96,7 @@ def test_scores_stand_on_both_sides_of_the_cut(selector):
 
 def test_the_heat_map_shows_the_best(selector, data):
     ax = plot_redundancy(selector, data)
-    assert ax.images[0].get_array().data == pytest.approx(selected_correlations(selector, data))
+    assert ax.images[0].get_array().data == pytest.approx(Findings(selector, data).correlations)
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert all(len(label) <= 24 for label in labels)
     assert labels[0].endswith(selector.selected_features_[0][-3:])
@@ -123,14 +124,13 @@ def test_bars_need_frequencies(selector, data):
 
 
 def test_explained_variance_lies_below_its_bound(selector, data, monkeypatch):
-    curve = explained_variance(selector, data)
+    found = Findings(selector, data)
     bound, explained = plot_explained_variance(selector, data).get_lines()
-    assert explained.get_ydata() == pytest.approx(100 * curve["explained"].to_numpy())
-    assert bound.get_ydata() == pytest.approx(100 * curve["bound"].to_numpy())
-    in_part = curve.copy()
-    in_part.iloc[2:] = np.nan
-    monkeypatch.setattr("bsufs.inspection.plots.explained_variance", lambda *_: in_part)
-    known = f"2 features explain {100 * curve['explained'].iloc[1]:.1f} %"
+    assert explained.get_ydata() == pytest.approx(100 * found.explained)
+    assert bound.get_ydata() == pytest.approx(100 * found.bound)
+    known = f"2 features explain {100 * found.explained[1]:.1f} %"
+    in_part = np.where(np.arange(10) < 2, found.explained, np.nan)
+    monkeypatch.setattr(Findings, "explained", in_part)
     assert plot_explained_variance(selector, data).get_title() == known
 
 

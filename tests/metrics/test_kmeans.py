@@ -77,14 +77,12 @@ def test_equals_lloyd_when_an_empty_cluster_is_refilled():
         assert np.unique(runs.labels[run]).size == 4
 
 
-@pytest.mark.parametrize("share", [-1.0, 0.5, 1.0])
-def test_batches_and_shares_change_nothing(share, monkeypatch):
+def test_batches_change_nothing(monkeypatch):
     X = overlapping_blobs(200, 6, 5)
     starts = sample_starts(X, 5, 9)
     expected = batched_kmeans(X, 5, init=starts)
     monkeypatch.setattr(kmeans, "_BATCH_BYTES", 8 * 200 * 5 * 2)
     monkeypatch.setattr(kmeans, "_RUNS", 1)
-    monkeypatch.setattr(kmeans, "_WORTH_ALL", share)
     runs = batched_kmeans(X, 5, init=starts)
     np.testing.assert_array_equal(runs.labels, expected.labels)
     np.testing.assert_allclose(runs.inertia, expected.inertia)

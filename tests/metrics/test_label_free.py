@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.stats import norm
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from bsufs.metrics import label_free, nogueira_stability, reconstruction, redundancy
+from bsufs.metrics.label_free import clustering_similarities, wilson_interval
 
 
 def mean_absolute_correlation(X):
     return np.abs(np.corrcoef(X.T)[np.triu_indices(X.shape[1], 1)]).mean()
 
 
-@pytest.mark.parametrize("block", [1, 3, 7, 1024])
-def test_redundancy_is_the_mean_absolute_correlation(block, monkeypatch):
-    monkeypatch.setattr(label_free, "_BLOCK", block)
+@pytest.mark.parametrize("entries", [1, 30, 70, 2**20])
+def test_redundancy_is_the_mean_absolute_correlation(entries, monkeypatch):
+    monkeypatch.setattr(label_free, "_ENTRIES", entries)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 10)) @ rng.normal(size=(10, 10)) + 100
     assert redundancy(X) == pytest.approx(mean_absolute_correlation(X))
@@ -160,3 +163,50 @@ def test_no_choice_has_no_stability():
 def test_unfit_selections(arguments, message):
     with pytest.raises(ValueError, match=message):
         nogueira_stability(*arguments)
+
+
+# --- pairs of clusterings, and frequencies --------------------------------------------------------
+
+
+SCIKIT_LEARN = {
+    "nmi": lambda a, b: normalized_mutual_info_score(a, b, average_method="geometric"),
+    "ari": adjusted_rand_score,
+}
+
+
+@pytest.mark.parametrize("measure", SCIKIT_LEARN)
+def test_similarities_are_those_of_scikit_learn(measure):
+    rng = np.random.default_rng(0)
+    for n, first, second in ((30, 4, 3), (7, 7, 2), (200, 2, 12)):
+        one, others = rng.integers(0, first, n), rng.integers(0, second, (5, n))
+        expected = [SCIKIT_LEARN[measure](one, other) for other in others]
+        found = clustering_similarities(one, others, measure)
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", SCIKIT_LEARN)
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([0, 0, 0], [0, 0, 0], 1.0),
+        ([0, 0, 0], [0, 1, 2], 0.0),
+        ([0, 1, 2], [0, 0, 0], 0.0),
+        ([0, 1, 2], [2, 0, 1], 1.0),
+        ([3, 3, 5, 5], [1, 1, 0, 0], 1.0),
+        ([0], [0], 1.0),
+        # Shares of 49 samples that are summed one by one miss 1 by rounding.
+        (list(range(49)), [0] * 49, 0.0),
+    ],
+)
+def test_similarities_at_the_ends(measure, first, second, expected):
+    assert clustering_similarities(np.array(first), np.array([second]), measure) == [expected]
+
+
+@pytest.mark.parametrize("confidence", [0.9, 0.95])
+def test_ends_of_the_wilson_interval_reject_at_the_level(confidence):
+    z = norm.ppf((1 + confidence) / 2)
+    share = np.array([0.0, 0.1, 0.5, 0.95, 1.0])
+    for end in wilson_interval(share, 20, confidence):
+        # Each end is the probability under which the share is just z standard errors away.
+        away = np.abs(share - end)
+        assert away == pytest.approx(z * np.sqrt(end * (1 - end) / 20), abs=1e-8)

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from bsufs.metrics import batched_kmeans, clustering_accuracy
 from bsufs.selectors import BSUFS, AlignedBSUFS, aligned_bsufs
-from bsufs.selectors._row_stream import RowSample
+from bsufs.selectors._row_sample import RowSample
 
 
 def planted(n=240, n_classes=6, n_telling=30, n_noise=90, noise_sd=1.0, seed=0):

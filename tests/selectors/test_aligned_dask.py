@@ -92,7 +92,8 @@ class LargestResult(Callback):
             self.nbytes = max(self.nbytes, result.nbytes)
 
 
-def test_nobody_holds_all_columns():
+def test_nobody_holds_all_columns(monkeypatch):
+    monkeypatch.setattr("bsufs._dask.n_workers", lambda: 15)
     X = clustered(60, 900)
     largest = LargestResult()
     with largest, dask.config.set(scheduler="synchronous"):

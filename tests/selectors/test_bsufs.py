@@ -385,7 +385,7 @@ def test_absolute_weights_stay_true_for_extreme_data(factor):
     selector = BSUFS(4, scale="absolute", lambda_row=1.0, beta_row=1.0, max_iter=50, tol=0.0)
     # The threshold sqrt(2 lambda / beta) is above every row norm whatever the data are, and with
     # V = 0 nothing pulls W away from the principal components.
-    with pytest.warns(UserWarning, match=r"no feature lives.*lambda_row=0\.0"):
+    with pytest.warns(UserWarning, match=r"no feature remains.*lambda_row=0\.0"):
         selector.fit(X)
     assert selector.support_.sum() == 4
     m = selector.n_components_
@@ -449,7 +449,7 @@ def test_a_given_start_is_used():
 
 def test_ties_by_index_follow_the_authors():
     X = table()
-    with pytest.warns(UserWarning, match="no feature lives"):
+    with pytest.warns(UserWarning, match="no feature remains"):
         selector = BSUFS(4, lambda_row=50.0, tie_break="index").fit(X)
     assert not selector.scores_.any()
     np.testing.assert_array_equal(selector.selected_features_, [0, 1, 2, 3])
@@ -487,21 +487,28 @@ def test_partial_fit_is_fit_on_all_rows(shape, as_sparse, sizes):
     assert stream.explained_variance_ratio_ == pytest.approx(whole.explained_variance_ratio_)
 
 
-def test_partial_fit_solves_only_when_asked_and_goes_on():
+def test_batches_are_solved_once_and_partial_fit_goes_on():
     X = table()
     calls = []
-    stream = BSUFS(4, callback=lambda now: calls.append(1))
-    for rows in np.array_split(X, 6):
-        stream.partial_fit(rows)
-    assert not calls
-    np.testing.assert_array_equal(stream.transform(X), BSUFS(4).fit_transform(X))
+    stream = BSUFS(4, callback=lambda now: calls.append(1)).fit_batches(np.array_split(X, 6))
     solved = len(calls)
-    assert solved > 0
-    assert stream.n_iter_ == solved
+    assert stream.n_iter_ == solved > 0
+    np.testing.assert_array_equal(stream.transform(X), BSUFS(4).fit_transform(X))
+    assert len(calls) == solved
     stream.partial_fit(X[:10])
+    assert len(calls) > solved
     np.testing.assert_array_equal(stream.ranking_, BSUFS(4).fit(np.vstack([X, X[:10]])).ranking_)
-    with pytest.raises(AttributeError, match="no attribute 'nonsense_'"):
-        _ = stream.nonsense_
+    with pytest.raises(ValueError, match="at least one batch"):
+        stream.fit_batches([])
+
+
+def test_asking_for_an_attribute_starts_no_fit():
+    calls = []
+    stream = BSUFS(4, callback=lambda now: calls.append(1)).partial_fit(table())
+    solved = len(calls)
+    assert hasattr(stream, "scores_")
+    assert not hasattr(stream, "nonsense_")
+    assert len(calls) == solved
 
 
 def test_partial_fit_copies_its_batch_and_starts_anew_after_fit():
@@ -545,8 +552,9 @@ def test_mixed_weights_and_kinds_of_sparse_batches():
 
 def test_one_row_in_the_stream_is_not_enough_yet():
     stream = BSUFS(2).partial_fit(table()[:1])
+    assert not hasattr(stream, "support_")
     with pytest.raises(ValueError, match=r"at least two rows.*n_samples = 1"):
-        _ = stream.support_
+        stream.get_support()
     assert stream.partial_fit(table()[1:]).support_.sum() == 2
 
 
@@ -704,7 +712,7 @@ def test_a_weight_that_kills_all_rows_says_which_would_keep_k(scale):
     if scale == "absolute":
         settings |= {"beta_row": 1000.0, "lambda_element": 0.0}
     with pytest.warns(
-        UserWarning, match=r"no feature lives.*would keep 4 at the first iteration"
+        UserWarning, match=r"no feature remains.*would keep 4 at the first iteration"
     ) as caught:
         selector = BSUFS(4, lambda_row=1e6, **settings).fit(X)
     assert selector.support_.sum() == 4
@@ -716,9 +724,9 @@ def test_a_weight_that_kills_all_rows_says_which_would_keep_k(scale):
 
 def test_forced_features_are_no_part_of_the_number_that_a_weight_would_keep():
     settings = {"n_components": 3, "max_iter": 50, "tol": 0.0}
-    with pytest.warns(UserWarning, match=r"no feature lives.*would keep 3 at the first"):
+    with pytest.warns(UserWarning, match=r"no feature remains.*would keep 3 at the first"):
         BSUFS(4, must_keep=[0], lambda_row=1e6, **settings).fit(table())
-    with pytest.warns(UserWarning, match=r"no feature lives.*would keep 1 at the first"):
+    with pytest.warns(UserWarning, match=r"no feature remains.*would keep 1 at the first"):
         BSUFS(2, must_keep=[0, 1], lambda_row=1e6, **settings).fit(table())
 
 
@@ -833,18 +841,19 @@ def test_an_interrupted_solution_of_a_stream_leaves_nothing_half_done():
         raise KeyboardInterrupt
 
     X = table()
-    stream = BSUFS(4, callback=interrupt).partial_fit(X)
+    stream = BSUFS(4, callback=interrupt)
     with pytest.raises(KeyboardInterrupt):
-        _ = stream.scores_
+        stream.partial_fit(X)
     assert {name for name in vars(stream) if name.endswith("_")} == {"stream_", "n_features_in_"}
     stream.set_params(callback=None)
+    np.testing.assert_array_equal(stream.get_support(), BSUFS(4).fit(X).support_)
     np.testing.assert_array_equal(stream.ranking_, BSUFS(4).fit(X).ranking_)
 
 
 @pytest.mark.parametrize("name", ["lambda_row", "lambda_element"])
 def test_an_absurd_weight_is_taken_at_its_word(name):
     if name == "lambda_row":
-        with pytest.warns(UserWarning, match="no feature lives"):
+        with pytest.warns(UserWarning, match="no feature remains"):
             BSUFS(4, lambda_row=1e300).fit(table())
     else:
         assert not BSUFS(4, lambda_element=1e300).fit(table()).element_sparse_components_.any()
@@ -908,6 +917,6 @@ def test_one_hot_data_with_repeated_eigenvalues():
 
 
 def test_the_warning_points_at_the_caller():
-    with pytest.warns(UserWarning, match="no feature lives") as caught:
+    with pytest.warns(UserWarning, match="no feature remains") as caught:
         BSUFS(4, lambda_row=50.0).fit(table())
     assert caught[0].filename == __file__

@@ -55,7 +55,7 @@ def test_auto_goes_on_when_the_first_guess_is_too_small(monkeypatch):
     rng = np.random.default_rng(0)
     X = 5 * rng.standard_normal((300, 9)) @ rng.standard_normal((9, 200))
     X += rng.standard_normal((300, 200))
-    monkeypatch.setattr("bsufs.scatter._FIRST_GUESS", 2)
+    monkeypatch.setattr("bsufs.scatter._eigen._FIRST_GUESS", 2)
     assert start_frame(make_scatter(X), "auto")[0].size == 9
 
 

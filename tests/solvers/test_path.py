@@ -52,7 +52,8 @@ def test_the_path_goes_from_all_rows_to_one_and_each_weight_kills_whom_it_should
         assert not progress.W[~alive].any()
         frame, copy, rows = progress.W, progress.V, progress.rows
     assert step > 20
-    np.testing.assert_allclose(path.W.T @ path.W, np.eye(3), atol=1e-12)
+    last = path.at(1)
+    np.testing.assert_allclose(last.W.T @ last.W, np.eye(3), atol=1e-12)
     shares = path.component_variance_ratio
     assert shares.shape == (path.n_iter + 1,)
     assert shares[0] == max(shares)
@@ -78,14 +79,24 @@ def test_dead_rows_are_as_if_they_were_not_there():
 
 
 @pytest.mark.parametrize("n_keep", [1, 5, 17, 40])
-def test_the_iterates_are_those_of_the_step_asked_for(n_keep):
+def test_the_iterates_are_those_of_the_step_asked_for(n_keep, monkeypatch):
     scatter, W = start()
     path = sparsity_path(scatter, W, **SETTINGS, n_keep=n_keep)
-    alive = np.count_nonzero(path.V.any(axis=1))
+    kept = path.at(n_keep)
     enough = [n for n in (40, *path.n_alive) if n >= n_keep]
-    assert alive == enough[-1]
-    assert path.W.shape == path.U.shape == path.V.shape == (40, 3)
-    np.testing.assert_allclose(path.W.T @ path.W, np.eye(3), atol=1e-12)
+    assert np.count_nonzero(kept.V.any(axis=1)) == enough[-1]
+    np.testing.assert_allclose(kept.W.T @ kept.W, np.eye(3), atol=1e-12)
+    assert kept.spread(kept.U, 40).shape == (40, 3)
+    # A path that was not told keeps them all, or those of its last steps.
+    afterwards = sparsity_path(scatter, W, **SETTINGS).at(n_keep)
+    for name in "WUV":
+        np.testing.assert_array_equal(
+            kept.spread(getattr(kept, name), 40),
+            afterwards.spread(getattr(afterwards, name), 40),
+        )
+    monkeypatch.setattr("bsufs.solvers.path._FEW_ROWS", 10)
+    few = sparsity_path(scatter, W, **{**SETTINGS, "drop_rate": 1e-3}).at(n_keep)
+    assert (few is None) == (n_keep > 10)
 
 
 def test_all_rows_are_ranked_by_one_run():

@@ -26,9 +26,7 @@ def test_a_stream_can_be_gone_through_twice(tmp_path):
     assert (stream.is_held, whole.is_held) == (False, True)
     assert (stream.n_rows, stream.n_features, stream.names) == (None, 6, whole.names)
     assert stream.rows.most_rows >= 900
-    selector = BSUFS(2)
-    for batch in stream.batches():
-        selector.partial_fit(batch)
+    selector = BSUFS(2).fit_batches(stream.batches())
     np.testing.assert_array_equal(np.concatenate(list(stream.batches())), whole.values)
     assert stream.n_rows == 900
     assert [len(batch) for batch in stream.batches()] == [70] * 12 + [60]

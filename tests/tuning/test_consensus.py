@@ -11,7 +11,6 @@ from scipy.stats import rankdata
 from bsufs.metrics.label_free import wilson_interval
 from bsufs.scatter import make_scatter
 from bsufs.selectors import BSUFS, AlignedBSUFS, ColumnSubset, MaxVariance, check_selector
-from bsufs.solvers.components import start_frame
 from bsufs.stiefel import polar_factor
 from bsufs.tuning import ConsensusSelector
 
@@ -46,13 +45,10 @@ def test_scores_are_means_over_separate_fits(shape, aggregate):
     found = ConsensusSelector(
         n_features_to_select=5, param_grid=GRID, n_rotations=2, aggregate=aggregate, random_state=4
     ).fit(X)
-    W = start_frame(make_scatter(X), "auto")[1]
-    m = W.shape[1]
-    starts = [W] + [
-        W @ polar_factor(np.random.default_rng([4, r]).standard_normal((m, m))) for r in (1, 2)
-    ]
+    seeds = [int(np.random.default_rng([4, rotation]).integers(2**31)) for rotation in (1, 2)]
+    starts = [{}, *({"init": "rotated-pca", "random_state": seed} for seed in seeds)]
     runs = [
-        BSUFS(5, p=p, beta_row=beta, init=start).fit(X)
+        BSUFS(5, p=p, beta_row=beta, **start).fit(X)
         for beta in GRID["beta_row"]
         for p in GRID["p"]
         for start in starts
@@ -157,6 +153,42 @@ def test_a_given_start_is_kept():
         BSUFS(init=start), n_features_to_select=4, param_grid={}, n_rotations=0
     ).fit(X)
     assert np.array_equal(found.support_, BSUFS(4, init=start).fit(X).support_)
+    turned = start @ polar_factor(np.random.default_rng([0, 1]).standard_normal((2, 2)))
+    both = ConsensusSelector(BSUFS(4, init=start), param_grid={}).fit(X)
+    runs = [BSUFS(4, init=init).fit(X).ranking_ for init in (start, turned)]
+    assert np.array_equal(both.trial_rankings_, runs)
+
+
+def test_a_rotated_start_of_the_estimator_changes_nothing():
+    X = factor_data()
+    plain, rotated = (
+        ConsensusSelector(BSUFS(4, init=init), param_grid={}).fit(X)
+        for init in ("pca", "rotated-pca")
+    )
+    assert np.array_equal(plain.scores_, rotated.scores_)
+
+
+def test_auto_is_the_number_of_the_estimator():
+    X = factor_data()
+    for inside in (None, AlignedBSUFS(), BSUFS(must_keep=[14])):
+        found = ConsensusSelector(inside, n_features_to_select="auto", n_pairs=1).fit(X)
+        expected = (inside or BSUFS()).fit(X).support_.sum()
+        assert found.support_.sum() == expected
+
+
+def test_what_runs_share_is_computed_once(monkeypatch):
+    calls = []
+
+    def counted(*arguments):
+        calls.append(arguments[0].shape)
+        return make_scatter(*arguments)
+
+    monkeypatch.setattr("bsufs.selectors._data.make_scatter", counted)
+    ConsensusSelector(n_features_to_select=4, param_grid=GRID).fit(factor_data())
+    assert calls == [(40, 15)]
+    calls.clear()
+    ConsensusSelector(n_features_to_select=4, param_grid=GRID, n_pairs=2).fit(factor_data())
+    assert calls == [(20, 15)] * 4
 
 
 # --- error control --------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
+from bsufs.scatter import make_scatter
 from bsufs.selectors import (
     BSUFS,
     AlignedBSUFS,
@@ -47,10 +48,9 @@ class FirstColumn(Criterion):
     """Likes the first column that it sees, and remembers what it was asked."""
 
     name = "first_column"
-    cost = "nothing"
     asked: ClassVar[list[bytes]] = []
 
-    def judge(self, evidence, features, selector=None):
+    def judge(self, data, features, selector=None):
         self.asked.append(features.tobytes())
         return np.nan if 0 in features else -float(features.min())
 
@@ -60,9 +60,8 @@ class Indifferent(Criterion):
     """A criterion to which all sets are equal."""
 
     name = "indifferent"
-    cost = "nothing"
 
-    def judge(self, evidence, features, selector=None):
+    def judge(self, data, features, selector=None):
         return 1.0
 
 
@@ -134,8 +133,8 @@ def test_each_distinct_set_is_judged_once():
 
 
 def test_what_is_not_a_number_is_never_chosen():
-    # Seen in an order of their own: the column that the criterion dislikes is the smallest one.
-    X = factor_data(d=4)
+    # The column that the criterion dislikes is the smallest one.
+    X = factor_data(d=4)[:, ::-1]
     sizes = [4, 1, 2]
     found = LabelFreeSearch(
         MaxVariance(), n_features_to_select=sizes, criterion=FirstColumn(), tolerance=1.0
@@ -164,6 +163,18 @@ def test_labels_change_nothing():
     labels = np.random.default_rng(0).integers(0, 2, len(X))
     tables = [LabelFreeSearch(BSUFS(), param_grid=GRID).fit(X, y).criteria_ for y in (None, labels)]
     pd.testing.assert_frame_equal(*tables, check_exact=True)
+
+
+def test_the_scatter_is_built_once(monkeypatch):
+    calls = []
+
+    def counted(*arguments):
+        calls.append(arguments[0].shape)
+        return make_scatter(*arguments)
+
+    monkeypatch.setattr("bsufs.selectors._data.make_scatter", counted)
+    LabelFreeSearch(BSUFS(4), criterion="rank_mean").fit(factor_data())
+    assert calls == [(40, 15)]
 
 
 def test_the_number_of_features_is_chosen_from_a_list():
@@ -320,10 +331,3 @@ def test_data_that_cannot_be_searched():
         LabelFreeSearch().fit(sparse.csr_array(factor_data()))
     with pytest.raises(ValueError, match="X must have at least two rows"):
         LabelFreeSearch().fit(np.ones((1, 3)))
-
-
-def test_only_selectors_can_be_wrapped():
-    from bsufs.tuning._wrapped import selector_inside
-
-    with pytest.raises(TypeError, match="estimator must be a selector of bsufs"):
-        selector_inside("BSUFS", 0)

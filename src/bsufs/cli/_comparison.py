@@ -63,7 +63,7 @@ class Judge:
 
     def __init__(self, found: Input, classes: Classes | None, seed: int) -> None:
         self.found, self.classes, self.seed = found, classes, seed
-        self._evaluation = EvaluationData(found.dense.X, seed)
+        self._evaluation = EvaluationData(found.dense, seed)
         # What all methods share is not to be counted among the seconds of the first.
         self._scatter = found.data.scatter
 
@@ -88,7 +88,7 @@ class Judge:
         return {"method": name, **dict.fromkeys(keys), "error": error}
 
     def _measures(self, chosen: Indices, first: Indices) -> dict[str, float]:
-        selected, columns = self.found.dense.X[:, chosen], np.sort(chosen)
+        selected, columns = self.found.dense.X[:, chosen], self._evaluation.columns(chosen)
         measures = {
             "explained_variance": self._explained(chosen),
             "held_out": HeldOutReconstruction().judge(self._evaluation, columns),

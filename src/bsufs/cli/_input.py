@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -48,22 +49,21 @@ class Input:
             takes_sparse = selector.__sklearn_tags__().input_tags.sparse
             selector.fit(self.data if takes_sparse else self.dense)
         else:
-            for values in self.table.batches():
-                selector.partial_fit(values)
-            _require_two_rows(self)
+            selector.fit_batches(self._batches())
         best_first: Indices = np.argsort(selector.ranking_)[: int(selector.support_.sum())]
         return best_first
 
+    def _batches(self) -> Iterator[Any]:
+        yield from self.table.batches()
+        _require_two_rows(self)
+
     def variances_and_curve(self, selector: Any, best_first: Indices) -> tuple[Array, Array]:
         """Return the variance of each feature, and what the best 1, 2, ... of them explain."""
-        if self.table.is_held:
-            variances, explained_curve = self.data.variances, self.data.explained_curve
-        else:
-            scatter = selector.stream_.scatter()
-            variances, explained_curve = scatter.diagonal(), scatter.explained_curve
+        data = self.data if self.table.is_held else selector.stream_.data()
         # Of data that do not vary nothing is left to explain.
-        curve = explained_curve(best_first) if variances.any() else np.ones(best_first.size)
-        return variances, curve
+        if not data.variances.any():
+            return data.variances, np.ones(best_first.size)
+        return data.variances, data.explained_curve(best_first)
 
     def classes(self, label: str) -> Classes | None:
         """Return the classes of the rows that have one; None where they are too many to hold."""

@@ -63,7 +63,7 @@ def read(request: Request, output: str | None, report: str | None, console: Cons
     """Read the table, or open it where it is too large to hold."""
     needs_all = {
         "--report": report is not None,
-        f"--method {request.method}": not hasattr(_selector(request), "partial_fit"),
+        f"--method {request.method}": not hasattr(_selector(request), "fit_batches"),
         "--tune": request.tune,
         "--compare": request.others is not None,
         f"-o {output}": output is not None and needs_whole_table(output),

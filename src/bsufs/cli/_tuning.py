@@ -36,7 +36,7 @@ def make_search(
     whole = [number for number in numbers if isinstance(number, int)]
     # The grid must suit every number of features, so it is that of the smallest.
     selector.set_params(n_features_to_select=min(whole, default=numbers[0]))
-    tried = default_grid(selector, data.X)
+    tried = default_grid(selector, data)
     grid = {name: values for name, values in tried.items() if name not in fixed}
     if len(numbers) == 1 and all(len(values) < 2 for values in grid.values()):
         raise ValueError(

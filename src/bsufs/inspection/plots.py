@@ -1,7 +1,4 @@
-"""Pictures of one selection: each is drawn on given axes or new ones, which are returned.
-
-Needs matplotlib and pandas, the extra ``plot``.
-"""
+"""Pictures of one selection. Matplotlib (extra ``plot``) is imported when one is drawn."""
 
 from __future__ import annotations
 
@@ -13,16 +10,8 @@ import numpy as np
 from bsufs._colors import BOUND, DIVERGING, GRID, INK, KEPT, LEFT_OUT, MUTED
 from bsufs._extras import needs
 from bsufs._names import shortened
-from bsufs.inspection.explanation import (
-    around_the_cut,
-    best_selected,
-    check_image_shape,
-    explained_variance,
-    fitted_method,
-    has_path,
-    names_of,
-    selected_correlations,
-)
+from bsufs.inspection._docs import fill_docstring
+from bsufs.inspection.findings import Findings, around_the_cut, check_image_shape
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,30 +31,20 @@ _NAME_WIDTH = 24
 _MOST_LABELS = 40
 
 
+@fill_docstring
 def plot_path(selector: Any, *, ax: Axes | None = None) -> Axes:
-    """Draw how many features live at each step of the path, and what the components carry.
+    """Draw how many features remain at each step of the path, and what the components carry.
 
     Parameters
     ----------
     selector : BSUFS
         Fitted, with ``lambda_row="path"``.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from bsufs import BSUFS
-    >>> from bsufs.inspection.plots import plot_path
-    >>> plot_path(BSUFS(16).fit(load_digits().data)).get_xlabel()
+    %(axes)s
+    >>> inspection.plot_path(selector).get_xlabel()
     'step of the path'
     """
-    if not has_path(selector):
+    found = Findings(selector)
+    if found.path is None:
         raise ValueError(
             "selector must have followed a path, as BSUFS does with lambda_row='path', got a "
             f"{type(selector).__name__} without one. plot_scores works with any selector."
@@ -73,56 +52,41 @@ def plot_path(selector: Any, *, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    path = fitted_method(selector).path_
-    steps = np.arange(1, path["n_alive"].size + 1)
-    k = best_selected(selector).size
-    ax.step(steps, path["n_alive"], where="mid", color=INK, lw=2, label="living features")
-    ax.axhline(k, color=KEPT, lw=1.5, ls="--", label=f"{k} selected")
-    ax.set_yscale("log")
+    remaining, _, carried = found.path
+    steps = np.arange(1, remaining.size + 1)
+    ax.step(steps, remaining, where="mid", color=INK, lw=2, label="remaining features")
+    ax.axhline(found.n_selected, color=KEPT, lw=1.5, ls="--", label=f"{found.n_selected} selected")
+    ax.set(xlabel="step of the path", ylabel="remaining features", yscale="log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
     ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.set_xlabel("step of the path")
-    ax.set_ylabel("living features")
     share = ax.twinx()
-    # The first entry is that of the start, before any step.
-    carried = 100 * path["component_variance_ratio"][1:]
-    share.plot(steps, carried, color=BOUND, lw=1.5, ls=":", label="variance of the components")
+    share.plot(
+        steps, 100 * carried, color=BOUND, lw=1.5, ls=":", label="variance of the components"
+    )
     share.set_ylim(0, 105)
     share.set_ylabel("variance of the components, %", color=BOUND)
     share.tick_params(colors=BOUND)
     share.spines["top"].set_visible(False)
     lines = [*ax.get_lines(), *share.get_lines()]
     ax.legend(lines, [str(line.get_label()) for line in lines], frameon=False, loc="best")
-    _titled(ax, "Features leave one after another")
+    _titled(ax, "Features are eliminated step by step")
     return ax
 
 
+@fill_docstring
 def plot_scores(selector: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the scores of all features, best first, and where the selection ends.
 
     Parameters
     ----------
-    selector : selector
-        A fitted selector of the library.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from bsufs import BSUFS
-    >>> from bsufs.inspection.plots import plot_scores
-    >>> plot_scores(BSUFS(16).fit(load_digits().data)).get_ylabel()
+    %(selector)s
+    %(axes)s
+    >>> inspection.plot_scores(selector).get_ylabel()
     'score'
     """
-    k = best_selected(selector).size
-    scores = np.asarray(selector.scores_)[np.argsort(selector.ranking_)]
+    found = Findings(selector)
+    k, scores = found.n_selected, found.selector.scores_[found.best_first]
     ranks = np.arange(1, scores.size + 1)
     ax = _axes(ax)
     ax.plot(ranks[:k], scores[:k], "o", color=KEPT, ms=5, label=f"{k} selected")
@@ -130,13 +94,13 @@ def plot_scores(selector: Any, *, ax: Axes | None = None) -> Axes:
     ax.axvline(k + 0.5, color=MUTED, lw=1, ls="--")
     if scores.size > 50 * k:
         ax.set_xscale("log")
-    ax.set_xlabel("rank")
-    ax.set_ylabel("score")
+    ax.set(xlabel="rank", ylabel="score")
     ax.legend(frameon=False)
-    _titled(ax, f"Scores by {type(selector).__name__}")
+    _titled(ax, f"Scores by {found.method}")
     return ax
 
 
+@fill_docstring
 def plot_redundancy(
     selector: Any,
     X: Any,
@@ -149,56 +113,41 @@ def plot_redundancy(
 
     Parameters
     ----------
-    selector : selector
-        A fitted selector of the library.
-    X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        The data it was fitted to.
-    feature_names : sequence of str, optional
-        Names of all columns of X, where it has none.
+    %(selector)s
+    %(X)s
+    %(feature_names)s
     max_features : int, default=40
         Draw at most so many, the best.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from bsufs import BSUFS
-    >>> from bsufs.inspection.plots import plot_redundancy
-    >>> X = load_digits().data
-    >>> plot_redundancy(BSUFS(16).fit(X), X).get_title()
+    %(axes)s
+    >>> inspection.plot_redundancy(selector, X).get_title()
     'Correlations among the 16 selected'
     """
+    found = Findings(selector, X, feature_names)
+    correlations = found.correlations[:max_features, :max_features]
+    k, n_shown = found.n_selected, len(correlations)
+    ax = _axes(ax, height=5.4)
     from matplotlib.colors import LinearSegmentedColormap
 
-    correlations = selected_correlations(selector, X)[:max_features, :max_features]
-    k, n_shown = best_selected(selector).size, len(correlations)
-    ax = _axes(ax, width=6.4, height=5.4)
     colors = LinearSegmentedColormap.from_list("correlation", DIVERGING)
     image = ax.imshow(correlations, cmap=colors, vmin=-1, vmax=1)
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
     bar.set_label("correlation")
     bar.outline.set_visible(False)
     if n_shown <= _MOST_LABELS:
-        labels = _labels(names_of(selector, feature_names)[best_selected(selector)[:n_shown]])
+        labels = _labels(found.names[found.chosen[:n_shown]])
         size = 9 if n_shown <= 20 else 7
         # A name is no formula, whatever signs it holds.
         ax.set_xticks(range(n_shown), labels, rotation=90, fontsize=size, parse_math=False)
         ax.set_yticks(range(n_shown), labels, fontsize=size, parse_math=False)
     else:
-        ax.set_xlabel("rank")
-        ax.set_ylabel("rank")
+        ax.set(xlabel="rank", ylabel="rank")
     which = f"the {k} selected" if n_shown == k else f"the best {n_shown} of {k} selected"
     _titled(ax, f"Correlations among {which}")
     ax.spines[:].set_visible(False)
     return ax
 
 
+@fill_docstring
 def plot_stability(
     explanation: pd.DataFrame, *, max_features: int = 30, ax: Axes | None = None
 ) -> Axes:
@@ -211,22 +160,8 @@ def plot_stability(
     max_features : int, default=30
         Draw at most so many, the best by rank; the last selected and the first left out are where
         it is interesting.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from bsufs import BSUFS
-    >>> from bsufs.inspection.explanation import explain
-    >>> from bsufs.inspection.plots import plot_stability
-    >>> X = load_digits().data
-    >>> plot_stability(explain(BSUFS(16).fit(X), X, n_subsamples=4)).get_xlabel()
+    %(axes)s
+    >>> inspection.plot_stability(inspection.explain(selector, X, n_subsamples=4)).get_xlabel()
     'chosen again on so many subsamples, %'
     """
     if explanation["frequency"].isna().any():
@@ -234,7 +169,8 @@ def plot_stability(
             "explanation must have selection frequencies, got one without. Call explain with "
             "n_subsamples of 1 or more."
         )
-    shown = around_the_cut(explanation, max_features)
+    n_selected = int(explanation["selected"].sum())
+    shown = explanation.iloc[around_the_cut(n_selected, len(explanation), max_features)]
     ax = _axes(ax, height=max(2.4, 0.7 + 0.24 * len(shown)))
     frequency = 100 * shown["frequency"].to_numpy()
     reach = np.abs(100 * shown[["frequency_low", "frequency_high"]].to_numpy().T - frequency)
@@ -245,8 +181,7 @@ def plot_stability(
             ax.barh(places[mask], frequency[mask], color=color, height=0.7, label=label)
     ax.errorbar(frequency, places, xerr=reach, fmt="none", ecolor=INK, elinewidth=1, capsize=2.5)
     ax.set_yticks(places, _labels(shown["name"]), fontsize=9, parse_math=False)
-    ax.set_ylim(len(shown) - 0.4, -0.6)
-    ax.set_xlim(0, 102)
+    ax.set(xlim=(0, 102), ylim=(len(shown) - 0.4, -0.6))
     ax.set_xlabel("chosen again on so many subsamples, %")
     ax.grid(axis="x", color=GRID)
     ax.set_axisbelow(True)
@@ -257,52 +192,36 @@ def plot_stability(
     return ax
 
 
+@fill_docstring
 def plot_explained_variance(selector: Any, X: Any, *, ax: Axes | None = None) -> Axes:
     """Draw what the best 1, 2, ... features explain, below what principal components would.
 
     Parameters
     ----------
-    selector : selector
-        A fitted selector of the library.
-    X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        The data it was fitted to.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from bsufs import BSUFS
-    >>> from bsufs.inspection.plots import plot_explained_variance
-    >>> X = load_digits().data
-    >>> plot_explained_variance(BSUFS(16).fit(X), X).get_xlabel()
+    %(selector)s
+    %(X)s
+    %(axes)s
+    >>> inspection.plot_explained_variance(selector, X).get_xlabel()
     'number of features'
     """
-    curve = 100 * explained_variance(selector, X)
+    found = Findings(selector, X)
+    numbers = np.arange(1, found.n_selected + 1)
+    marker: dict[str, Any] = {"marker": "o", "ms": 4} if numbers.size <= 40 else {}
     ax = _axes(ax)
-    style: dict[str, Any] = {"marker": "o", "ms": 4} if len(curve) <= 40 else {}
-    ax.plot(
-        curve.index, curve["bound"], color=BOUND, lw=1.5, ls="--",
-        label="as many principal components",
-    )  # fmt: skip
-    ax.plot(curve.index, curve["explained"], color=KEPT, lw=2, label="selected features", **style)
-    ax.set_ylim(0, 103)
-    ax.set_xlabel("number of features")
-    ax.set_ylabel("variance explained, %")
+    bound = "as many principal components"
+    ax.plot(numbers, 100 * found.bound, color=BOUND, lw=1.5, ls="--", label=bound)
+    ax.plot(numbers, 100 * found.explained, color=KEPT, lw=2, label="selected features", **marker)
+    ax.set(ylim=(0, 103), xlabel="number of features", ylabel="variance explained, %")
     ax.locator_params(axis="x", integer=True)
     ax.grid(axis="y", color=GRID)
     ax.legend(frameon=False, loc="lower right")
     # Of very many features the share is not known.
-    known = curve["explained"].dropna()
-    _titled(ax, f"{len(known)} features explain {known.iloc[-1]:.1f} %")
+    known = found.explained[~np.isnan(found.explained)]
+    _titled(ax, f"{known.size} features explain {100 * known[-1]:.1f} %")
     return ax
 
 
+@fill_docstring
 def plot_pixels(
     selector: Any, image_shape: tuple[int, int], *, X: Any = None, ax: Axes | None = None
 ) -> Axes:
@@ -316,34 +235,21 @@ def plot_pixels(
         Rows and columns of the image.
     X : array, data frame or sparse matrix of shape (n_samples, n_features), optional
         The data, whose mean image is drawn below.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; new axes by default.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from bsufs import BSUFS
-    >>> from bsufs.inspection.plots import plot_pixels
-    >>> X = load_digits().data
-    >>> plot_pixels(BSUFS(16).fit(X), (8, 8), X=X).get_title()
+    %(axes)s
+    >>> inspection.plot_pixels(selector, (8, 8), X=X).get_title()
     '16 of 64 pixels'
     """
+    found = Findings(selector)
+    height, width = check_image_shape(image_shape, found.n_features)
+    ax = _axes(ax, width=4.8, height=4.8)
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 
-    chosen = best_selected(selector)
-    height, width = check_image_shape(image_shape, int(selector.n_features_in_))
-    ax = _axes(ax, width=4.8, height=4.8)
     background = np.zeros(height * width) if X is None else np.ravel(X.mean(axis=0))
     # Light greys only, so that the frames stand out on dark pixels too.
     top = background.max() + 0.6 * np.ptp(background) if np.ptp(background) else 1.0
     ax.imshow(background.reshape(height, width), cmap="Greys", vmin=background.min(), vmax=top)
-    rows, columns = np.divmod(chosen, width)
+    rows, columns = np.divmod(found.chosen, width)
     frames = [
         Rectangle((x - 0.42, y - 0.42), 0.84, 0.84) for x, y in zip(columns, rows, strict=True)
     ]
@@ -353,7 +259,7 @@ def plot_pixels(
     )
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_color(GRID)
-    _titled(ax, f"{chosen.size} of {height * width} pixels")
+    _titled(ax, f"{found.n_selected} of {height * width} pixels")
     return ax
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
 
-from bsufs._typing import Array
-from bsufs.metrics._information import Average, normalized_information
+from bsufs._typing import Indices
 
 
 def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -40,7 +43,7 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
     >>> clustering_accuracy(["a", "a", "b", "b"], [1, 1, 0, 2])
     0.75
     """
-    table = _contingency(labels_true, labels_pred)
+    table = contingency_matrix(*_numbered(labels_true, labels_pred))
     best = linear_sum_assignment(table, maximize=True)
     return float(table[best].sum() / table.sum())
 
@@ -48,7 +51,7 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
 def normalized_mutual_information(
     labels_true: ArrayLike,
     labels_pred: ArrayLike,
-    average: Average = "geometric",
+    average: Literal["geometric", "arithmetic"] = "geometric",
 ) -> float:
     r"""Return the mutual information of clusters and classes over the mean of their entropies.
 
@@ -71,6 +74,10 @@ def normalized_mutual_information(
         Between 0 and 1; larger is better. One cluster tells nothing about several classes, nor
         one class about several clusters: 0. One cluster and one class are the same partition: 1.
 
+    See Also
+    --------
+    sklearn.metrics.normalized_mutual_info_score : What computes it, with other means.
+
     Examples
     --------
     >>> from bsufs.metrics import normalized_mutual_information
@@ -81,8 +88,9 @@ def normalized_mutual_information(
     """
     if average not in ("geometric", "arithmetic"):
         raise ValueError(f"average must be 'geometric' or 'arithmetic', got {average!r}.")
-    table = _contingency(labels_true, labels_pred)
-    return float(normalized_information(table[None], average)[0])
+    numbers = _numbered(labels_true, labels_pred)
+    # Rounding may leave the range by a last digit.
+    return min(float(normalized_mutual_info_score(*numbers, average_method=average)), 1.0)
 
 
 def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -109,27 +117,23 @@ def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     >>> purity(["a", "a", "b", "b"], [0, 0, 0, 1])
     0.75
     """
-    table = _contingency(labels_true, labels_pred)
+    table = contingency_matrix(*_numbered(labels_true, labels_pred))
     return float(table.max(axis=0).sum() / table.sum())
 
 
-def _contingency(labels_true: ArrayLike, labels_pred: ArrayLike) -> Array:
-    """Count the samples of each class (row) in each cluster (column)."""
-    numbers, sizes = [], []
+def _numbered(labels_true: ArrayLike, labels_pred: ArrayLike) -> tuple[Indices, Indices]:
+    """Return classes and clusters as whole numbers, one for each sample."""
     for name, labels in (("labels_true", labels_true), ("labels_pred", labels_pred)):
-        labels = np.asarray(labels)
-        if labels.ndim != 1 or labels.size == 0:
+        if np.ndim(labels) != 1 or np.size(labels) == 0:
             raise ValueError(
-                f"{name} must be one-dimensional and not empty, got shape {labels.shape}."
+                f"{name} must be one-dimensional and not empty, got shape {np.shape(labels)}."
             )
-        names, inverse = np.unique(labels, return_inverse=True)
-        numbers.append(inverse)
-        sizes.append(names.size)
-    true, pred = numbers
+    true, pred = (
+        np.unique(labels, return_inverse=True)[1] for labels in (labels_true, labels_pred)
+    )
     if true.size != pred.size:
         raise ValueError(
             "labels_true and labels_pred must have one entry per sample, got "
             f"{true.size} and {pred.size} entries."
         )
-    counts = np.bincount(true * sizes[1] + pred, minlength=sizes[0] * sizes[1])
-    return counts.reshape(sizes).astype(np.float64)
+    return true, pred

@@ -47,6 +47,7 @@ class Scored:
     auto_n_features: Callable[[Indices], int]
     ties_by_index: bool = False
     explained_curve: Callable[[Indices], Array] | None = None
+    when_number_is_known: Callable[[int], None] | None = None
 
 
 def in_order_of_rank(
@@ -275,6 +276,8 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         self.support_ = ranking <= k
         names = self._feature_names()
         chosen = best_first[:k]
+        if scored.when_number_is_known is not None:
+            scored.when_number_is_known(k)
         self.selected_features_ = chosen if names is None else names[chosen]
         if scored.explained_curve is not None:
             self.explained_variance_curve_ = scored.explained_curve(chosen)

@@ -83,39 +83,3 @@ class LocalRows:
         known = self._varying & (self._squares > 0)
         np.divide(between, self._squares, out=shares, where=known)
         return np.minimum(shares, 1.0, out=shares)
-
-
-class DaskRows:
-    """Rows of data in column blocks: every worker has some columns of all of them."""
-
-    def __init__(self, scatter: Any, rows: Indices | None) -> None:
-        self._scatter = scatter
-        self._rows = rows
-        self.n_rows = scatter.n_rows if rows is None else rows.size
-
-    def __matmul__(self, V: Any) -> Array:
-        from bsufs.distributed._tasks import compute, tree_sum
-
-        (product,) = compute(tree_sum(self._scatter.each(_image, self._rows, V.pieces)))
-        result: Array = product
-        return result
-
-    def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
-        """Return, for each column, the sum over clusterings of its share less that of chance."""
-        from bsufs.distributed._tasks import shared
-
-        lazy = self._scatter.each(_shares, self._rows, shared(tuple(found)))
-        shares: Array = self._scatter.gathered(lazy)
-        return shares
-
-
-def _at_hand(X: Array, rows: Indices | None) -> LocalRows:
-    return LocalRows(X if rows is None else X[rows], 0)
-
-
-def _image(X: Array, rows: Indices | None, V: Array) -> Array:
-    return _at_hand(X, rows) @ V
-
-
-def _shares(X: Array, rows: Indices | None, found: Sequence[Clusters]) -> Array:
-    return _at_hand(X, rows).shares_beyond_chance(found)

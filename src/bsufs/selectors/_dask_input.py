@@ -1,4 +1,4 @@
-"""Dask arrays and data frames as input: what they hold, checked and cut into blocks, still lazy.
+"""Dask arrays and data frames as data to fit: checked, cut into blocks, and never in one place.
 
 Nothing here imports Dask before a Dask collection is at hand.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,12 @@ from sklearn.utils.validation import validate_data
 
 from bsufs._memory import KnownSize
 from bsufs._typing import Array, Indices
-from bsufs.scatter import Scatter, ScatterAccumulator
+from bsufs.scatter import Scatter, ScatterAccumulator, safe_unit_exponent
+from bsufs.scatter._accumulate import centered_rows
+from bsufs.selectors._cluster_shares import Clusters, LocalRows, SampleOfRows
 from bsufs.selectors._columns import ContentKey
+from bsufs.selectors._data import FitData
+from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._validation import (
     NonFinite,
     checked_weight,
@@ -25,6 +29,9 @@ from bsufs.selectors._validation import (
     require_positive_weight,
     require_two_rows,
 )
+
+# A block of columns is no larger than this; a worker that holds several has room for one more.
+_BLOCK_BYTES = 2**28
 
 
 def is_dask(X: Any) -> bool:
@@ -73,15 +80,64 @@ def chosen_columns(X: Any, support: Any) -> Any:
     return X.iloc[:, list(columns)] if _is_frame(X) else X[:, columns]
 
 
-def scatter_and_order(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indices]:
-    """Return the scatter operator of a Dask collection, with its columns in canonical order.
+class DaskData(FitData):
+    """A Dask collection: its scatter, and rows where they are.
 
     With at least as many rows as columns S is small, and a tree of partial sums over blocks of
     rows gives it in one pass. With more columns than rows, X is cut by columns and stays with the
     workers. The shorter axis is never cut: what the workers exchange has its length.
     """
-    scatter = _by_columns if cut_by_columns(X) else _by_rows
-    return scatter(X, sample_weight, names)
+
+    def __init__(self, X: Any, sample_weight: Any, names: Any) -> None:
+        super().__init__(X, names=names)
+        facts = _by_columns if self._cut_by_columns else _by_rows
+        self.scatter, self.order = facts(X, sample_weight, names)
+
+    @property
+    def _cut_by_columns(self) -> bool:
+        return cut_by_columns(self.X)
+
+    def some_rows(self, sample: RowSample, places: Indices) -> SampleOfRows:
+        """Return a sample of the rows, here or with the workers."""
+        if self._cut_by_columns:
+            scatter: Any = self.scatter
+            return DaskRows(scatter, places, sample.numbers(self.X.shape[0]))
+        rows = _gathered_rows(self.X, sample)
+        return LocalRows(rows[:, self.order[places]], self.scatter.unit_exponent)
+
+
+class DaskRows:
+    """Rows of data in column blocks: every worker has some columns of all of them."""
+
+    def __init__(self, scatter: Any, places: Indices, rows: Indices | None) -> None:
+        self._scatter = scatter
+        self._places = places
+        self._rows = rows
+        self.n_rows = scatter.n_rows if rows is None else rows.size
+
+    def __matmul__(self, V: Array) -> Array:
+        from bsufs._dask import compute, total
+
+        spread = np.zeros((self._scatter.shape[0], V.shape[1]))
+        spread[self._places] = V
+        pieces = self._scatter.pieces(spread)
+        (product,) = compute([total(self._scatter.each(_image, self._rows, pieces))])
+        result: Array = product
+        return result
+
+    def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
+        """Return, for each column, the sum over clusterings of its share less that of chance."""
+        lazy = self._scatter.each(_shares, self._rows, tuple(found))
+        shares: Array = self._scatter.gathered(lazy)[self._places]
+        return shares
+
+
+def _image(X: Array, rows: Indices | None, V: Array) -> Array:
+    return LocalRows(X if rows is None else X[rows], 0) @ V
+
+
+def _shares(X: Array, rows: Indices | None, found: Sequence[Clusters]) -> Array:
+    return LocalRows(X if rows is None else X[rows], 0).shares_beyond_chance(found)
 
 
 def cut_by_columns(X: Any) -> bool:
@@ -98,53 +154,6 @@ def _is_number(kind: Any) -> bool:
     return bool(getattr(kind, "_is_numeric", getattr(kind, "kind", "O") in "buif"))
 
 
-# -------------------------------------------------------------------------------- blocks of columns
-
-
-@dataclass(frozen=True)
-class _ColumnFacts:
-    """What the client must know of a block of columns."""
-
-    key: Array
-    largest: float
-    wrong: NonFinite | None
-
-
-def _by_columns(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indices]:
-    from bsufs.distributed._tasks import compute, persist, shared, task
-    from bsufs.distributed.columns import scatter_of_columns
-
-    n_rows = int(X.shape[0])
-    require_two_rows(n_rows)
-    weight = None
-    if sample_weight is not None:
-        if is_dask(sample_weight):
-            sample_weight = sample_weight.compute()
-        weight = checked_weight(sample_weight, n_rows)
-        require_positive_weight(weight)
-    if X.numblocks[0] > 1:
-        X = X.rechunk({0: -1, 1: "auto" if X.numblocks[1] == 1 else X.chunks[1]})
-    common = shared(weight)
-    both = [task(_prepare_columns, block, common) for block in _lazy_blocks(X)]
-    prepared, lazy_facts = persist(
-        [task(_first, pair) for pair in both], [task(_second, pair) for pair in both]
-    )
-    facts = compute(*lazy_facts)
-    ends = np.cumsum(X.chunks[1])
-    _raise_if_wrong(
-        [
-            fact.wrong and fact.wrong.moved(0, int(end) - fact.key.size)
-            for fact, end in zip(facts, ends, strict=True)
-        ],
-        names,
-    )
-    order = np.argsort(np.concatenate([fact.key for fact in facts]), kind="stable")
-    place = np.argsort(order)
-    rows = [place[end - fact.key.size : end] for fact, end in zip(facts, ends, strict=True)]
-    largest = max(fact.largest for fact in facts)
-    return scatter_of_columns(prepared, rows, largest, n_rows, weight), order
-
-
 def _lazy_blocks(X: Any) -> list[Any]:
     """Return the blocks of a Dask collection, in order, as tasks."""
     blocks = list(np.ravel(X.to_delayed()))
@@ -155,25 +164,102 @@ def _lazy_blocks(X: Any) -> list[Any]:
     return list(np.ravel(X.to_delayed(optimize_graph=False)))
 
 
-def _first(pair: tuple[Any, Any]) -> Any:
-    return pair[0]
+# -------------------------------------------------------------------------------- blocks of columns
 
 
-def _second(pair: tuple[Any, Any]) -> Any:
-    return pair[1]
+@dataclass(frozen=True)
+class _ColumnFacts:
+    """What the client must know of a block of columns."""
+
+    key: Array
+    squares: Array
+    largest: float
+    wrong: NonFinite | None
+
+    @property
+    def exponent(self) -> int:
+        return safe_unit_exponent(self.largest)
 
 
-def _prepare_columns(X: Any, weight: Array | None) -> tuple[Any, _ColumnFacts]:
-    from bsufs.distributed.columns import PreparedColumns
+def _by_columns(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indices]:
+    from bsufs._dask import call, compute, persist
+    from bsufs.scatter._columns import Block, ColumnScatter
 
+    n_rows = int(X.shape[0])
+    require_two_rows(n_rows)
+    weight, total_weight = None, float(n_rows)
+    if sample_weight is not None:
+        weight = sample_weight.compute() if is_dask(sample_weight) else sample_weight
+        weight = checked_weight(weight, n_rows)
+        require_positive_weight(weight)
+        n_rows, total_weight = int(np.count_nonzero(weight)), float(weight.sum())
+    X = _in_few_column_blocks(X)
+    prepared = persist([call(_prepared_columns, block, weight) for block in _lazy_blocks(X)])
+    facts = compute([call(_second, pair) for pair in prepared])
+    ends = np.cumsum(X.chunks[1])
+    _raise_if_wrong(
+        [
+            fact.wrong and fact.wrong.moved(0, int(end) - fact.key.size)
+            for fact, end in zip(facts, ends, strict=True)
+        ],
+        names,
+    )
+    order = np.argsort(np.concatenate([fact.key for fact in facts]), kind="stable")
+    exponent = safe_unit_exponent(max(fact.largest for fact in facts))
+    place = np.argsort(order)
+    diagonal = np.empty(order.size)
+    diagonal[place] = np.concatenate(
+        [np.ldexp(fact.squares, 2 * (fact.exponent - exponent)) for fact in facts]
+    )
+    columns = persist([call(_in_units, pair, exponent) for pair in prepared])
+    blocks = [
+        Block(block, place[end - fact.key.size : end])
+        for block, fact, end in zip(columns, facts, ends, strict=True)
+    ]
+    scatter = ColumnScatter(blocks, n_rows, total_weight, diagonal)
+    scatter.unit_exponent = exponent
+    return scatter, order
+
+
+def _in_few_column_blocks(X: Any) -> Any:
+    """Cut X by columns alone, into as many blocks as workers unless these would be large."""
+    from bsufs._dask import n_workers
+
+    n, d = X.shape
+    n_blocks = max(n_workers(), math.ceil(8 * n * d / _BLOCK_BYTES))
+    if X.numblocks[0] == 1 and X.numblocks[1] <= n_blocks:
+        return X
+    return X.rechunk({0: -1, 1: math.ceil(d / n_blocks)})
+
+
+def _prepared_columns(X: Any, weight: Array | None) -> tuple[Any, _ColumnFacts]:
+    """Return columns centered, weighted and in units of their own, and what they tell."""
     X = _as_floats(X)
     key = ContentKey(X.shape[1])
     key.add(X)
     wrong = non_finite(X)
     if wrong is not None or not X.shape[1]:
-        return None, _ColumnFacts(key.values, 0.0, wrong)
-    prepared = PreparedColumns.of(X, weight)
-    return prepared, _ColumnFacts(key.values, prepared.largest, None)
+        return None, _ColumnFacts(key.values, np.empty(0), 0.0, wrong)
+    if weight is not None and not weight.all():
+        X, weight = X[weight > 0], weight[weight > 0]
+    low, high = X.min(axis=0), X.max(axis=0)
+    largest = max(-float(low.min()), float(high.max()))
+    Xc = np.array(X, dtype=np.float64)
+    np.ldexp(Xc, -safe_unit_exponent(largest), out=Xc)
+    if weight is not None and (weight == 1.0).all():
+        weight = None
+    centered_rows(Xc, weight, out=Xc)
+    Xc[:, low == high] = 0.0
+    return Xc, _ColumnFacts(key.values, np.einsum("ij,ij->j", Xc, Xc), largest, None)
+
+
+def _second(pair: tuple[Any, _ColumnFacts]) -> _ColumnFacts:
+    return pair[1]
+
+
+def _in_units(pair: tuple[Array, _ColumnFacts], exponent: int) -> Array:
+    Xc, facts = pair
+    return np.ldexp(Xc, facts.exponent - exponent) if facts.exponent != exponent else Xc
 
 
 # ----------------------------------------------------------------------------------- blocks of rows
@@ -188,26 +274,22 @@ class _RowFacts(KnownSize):
     n_rows: int
     wrong: NonFinite | None
 
-    def copy(self) -> _RowFacts:
-        """Return facts of their own, to merge others into."""
-        facts = copy.copy(self)
-        facts.sums = copy.deepcopy(self.sums)
-        facts.key = self.key.copy()
-        return facts
 
-    def merge(self, other: _RowFacts) -> None:
-        """Take in the facts of other rows."""
-        self.sums.merge(other.sums)
-        self.key += other.key
-        self.n_rows += other.n_rows
-        self.wrong = NonFinite.earlier(self.wrong, other.wrong)
+def _merged_facts(parts: list[_RowFacts]) -> _RowFacts:
+    # Calls may be run twice when a worker dies: what they get must stay as it is.
+    merged = copy.deepcopy(parts[0])
+    for part in parts[1:]:
+        merged.sums.merge(part.sums)
+        merged.key += part.key
+        merged.n_rows += part.n_rows
+        merged.wrong = NonFinite.earlier(merged.wrong, part.wrong)
+    return merged
 
 
 def _by_rows(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indices]:
-    from bsufs.distributed._tasks import task
-    from bsufs.distributed.rows import merged_here
+    from bsufs._dask import call, compute, merged
 
-    X = _cut_by_rows(X)
+    X = _in_row_blocks(X)
     n_features = X.shape[1]
     blocks = _lazy_blocks(X)
     lengths = None if _is_frame(X) or math.isnan(X.shape[0]) else X.chunks[0]
@@ -216,13 +298,13 @@ def _by_rows(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indices]:
     parts = []
     for number, block in enumerate(blocks):
         weight = weights[number] if isinstance(weights, list) else weights
-        parts.append(task(_row_facts, block, n_features, first_row, weight))
+        parts.append(call(_row_facts, block, n_features, first_row, weight))
         # The key of a column weighs every row by its number, so a block must know its first one.
         if lengths is None:
-            first_row = task(_next_first_row, first_row, block)
+            first_row = call(_next_first_row, first_row, block)
         else:
             first_row += lengths[number]
-    facts = merged_here(parts)
+    (facts,) = compute([merged(parts, _merged_facts)])
     if isinstance(weights, _WholeWeights):
         weights.require_length(facts.n_rows)
     _raise_if_wrong([facts.wrong], names)
@@ -233,33 +315,33 @@ def _by_rows(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indices]:
     return facts.sums.scatter().restricted(order), order
 
 
-def _cut_by_rows(X: Any) -> Any:
+def _in_row_blocks(X: Any) -> Any:
     if _is_frame(X) or X.numblocks[1] == 1:
         return X
     return X.rechunk({0: "auto" if X.numblocks[0] == 1 else X.chunks[0], 1: -1})
 
 
-def gathered_rows(X: Any, numbers_among: Callable[[int], Indices | None]) -> Array:
-    """Bring some rows of a Dask collection here."""
-    from bsufs.distributed._tasks import compute, task
+def _gathered_rows(X: Any, sample: RowSample) -> Array:
+    """Bring a sample of the rows here."""
+    from bsufs._dask import call, compute
 
-    X = _cut_by_rows(X)
+    X = _in_row_blocks(X)
     blocks = _lazy_blocks(X)
     if _is_frame(X) or math.isnan(X.shape[0]):
-        lengths = compute(*(task(len, block) for block in blocks))
+        lengths = compute([call(len, block) for block in blocks])
     else:
         lengths = list(X.chunks[0])
     ends = np.cumsum(lengths)
-    numbers = numbers_among(int(ends[-1]))
+    numbers = sample.numbers(int(ends[-1]))
     numbers = np.arange(ends[-1]) if numbers is None else numbers
     first = np.searchsorted(numbers, ends - lengths)
     last = np.searchsorted(numbers, ends)
     wanted = [
-        task(_some_rows, block, numbers[start:stop] - (end - length))
+        call(_some_rows, block, numbers[start:stop] - (end - length))
         for block, start, stop, end, length in zip(blocks, first, last, ends, lengths, strict=True)
         if start < stop
     ]
-    return np.concatenate(compute(*wanted))
+    return np.concatenate(compute(wanted))
 
 
 def _some_rows(block: Any, numbers: Indices) -> Any:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from bsufs._typing import Array, Indices
+from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter import Scatter, make_scatter
+from bsufs.selectors._cluster_shares import LocalRows, SampleOfRows
 from bsufs.selectors._columns import canonical_order, column_variances
+from bsufs.selectors._row_sample import RowSample
 
 
 class FitData:
@@ -32,7 +35,11 @@ class FitData:
         self.X = X
         self.sample_weight = sample_weight
         self.names = None if names is None else np.asarray(names, dtype=object)
-        self._curve: tuple[Indices, Array] = np.empty(0, dtype=np.intp), np.empty(0)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return int(self.X.shape[1])
 
     @cached_property
     def order(self) -> Indices:
@@ -59,11 +66,89 @@ class FitData:
         """The variance of each feature, zero where all its entries agree."""
         return column_variances(self.X)
 
-    def explained_curve(self, features: Indices) -> Array:
-        """Return the share of the total variance that the first 1, 2, ... of some explain."""
+    @cached_property
+    def explained_curve(self) -> ExplainedCurve:
+        """Given features, the share of the total variance that the first 1, 2, ... explain."""
+        return ExplainedCurve(self.scatter, self.place)
+
+    def some_rows(self, sample: RowSample, places: Indices) -> SampleOfRows:
+        """Return a sample of the rows, with the columns at some places of `ordered`."""
+        return LocalRows(sample.of(self.X)[:, self.order[places]], self.scatter.unit_exponent)
+
+
+class ExplainedCurve:
+    """Share of the total variance that linear regression on the first 1, 2, ... features explains.
+
+    The last answer is remembered, for whoever asks for the same features or the first of them.
+    """
+
+    def __init__(self, scatter: Scatter, place: Indices) -> None:
+        self._scatter = scatter
+        self._place = place
+        self._known: tuple[Indices, Array] = np.empty(0, dtype=np.intp), np.empty(0)
+
+    def __call__(self, features: Indices) -> Array:
         features = np.asarray(features)
-        known, curve = self._curve
-        if not np.array_equal(features, known[: features.size]):
-            curve = self.scatter.explained_curve(self.place[features])
-            self._curve = features, curve
+        known, curve = self._known
+        if features.size > known.size or not np.array_equal(features, known[: features.size]):
+            curve = self._scatter.explained_curve(self._place[features])
+            self._known = features, curve
         return curve[: features.size]
+
+
+@dataclass(frozen=True)
+class ColumnProblem:
+    """The columns that may be selected, in the order in which they are solved.
+
+    Columns that are never kept are left out, as if they were not there.
+    """
+
+    scatter: Scatter
+    order: Indices
+    places: Indices
+    place: Indices
+    explained_curve: ExplainedCurve
+
+    @classmethod
+    def of(cls, data: FitData, barred: Mask) -> ColumnProblem:
+        """Return the problem of some data without the columns that are barred."""
+        if not barred.any():
+            everything = np.arange(data.order.size)
+            problem = cls(data.scatter, data.order, everything, data.place, data.explained_curve)
+        else:
+            places = np.flatnonzero(~barred[data.order])
+            order = data.order[places]
+            place = np.full(barred.size, order.size)
+            place[order] = np.arange(order.size)
+            scatter = data.scatter.restricted(places)
+            problem = cls(scatter, order, places, place, ExplainedCurve(scatter, place))
+        require_variation(problem.scatter)
+        return problem
+
+    def by_column(self, values: Any) -> Any:
+        """Return values in the order of the columns of X, zero for the columns left out."""
+        spread = np.zeros((self.place.size, *values.shape[1:]), dtype=values.dtype)
+        spread[self.order] = values
+        return spread
+
+    def fewest_that_explain(self, goal: float, best_first: Indices) -> int:
+        """Return how many of the best features regression needs to explain a share of variance."""
+        candidates = best_first[self.place[best_first] < self.order.size]
+        size = 32
+        while True:
+            curve = self.explained_curve(candidates[:size])
+            enough = np.flatnonzero(curve >= goal * (1.0 - 1e-9))
+            if enough.size:
+                return int(enough[0]) + 1
+            if size >= candidates.size:
+                return int(candidates.size)
+            size *= 2
+
+
+def require_variation(scatter: Scatter) -> None:
+    """Raise an error if no column varies."""
+    if not scatter.diagonal().any():
+        raise ValueError(
+            "X must have at least one column that varies, but every column is constant (after "
+            "weighting, and without never_keep). There is nothing to select."
+        )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -14,19 +14,15 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.kmeans import batched_kmeans
 from bsufs.scatter import Scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored
-from bsufs.selectors._cluster_shares import (
-    Clusters,
-    DaskRows,
-    LocalRows,
-    SampleOfRows,
-)
+from bsufs.selectors._cluster_shares import Clusters, SampleOfRows
 from bsufs.selectors._columns import find_duplicates
-from bsufs.selectors._dask_input import cut_by_columns, gathered_rows, is_dask
-from bsufs.selectors._data import FitData
-from bsufs.selectors._partial_fit import StreamedSelector
-from bsufs.selectors._row_stream import RowSample, RowStream
-from bsufs.selectors.bsufs import BSUFS
+from bsufs.selectors._data import ColumnProblem, FitData
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
+from bsufs.selectors._row_sample import RowSample
+from bsufs.selectors._streaming import StreamedSelector
 from bsufs.solvers.alignment import aligned_columns
+from bsufs.solvers.principal import principal_frame
+from bsufs.solvers.ranking import Weights, rank_by_path
 
 # Clusters of fewer rows than this, on average, follow the noise of single rows.
 _ROWS_PER_CLUSTER = 12
@@ -41,8 +37,8 @@ class AlignedBSUFS(StreamedSelector):
 
     Clustering on selected columns should find what clustering on the whole data can find. So the
     rows are clustered many times in the space of the leading principal components, and columns are
-    picked in which these clusters show, without picking the same thing twice; a column that lives
-    long on the path of `BSUFS` counts a little more. This is what ``bsufs select`` does by default:
+    picked in which these clusters show, without picking the same thing twice; a column that
+    survives long on the path of `BSUFS` counts a little more. This is what ``bsufs select`` does by default:
     of everything tried without labels it gave the best clusterings on the public datasets of the
     paper (see the documentation on choosing without labels).
 
@@ -94,7 +90,7 @@ class AlignedBSUFS(StreamedSelector):
     n_components_ : int
         Number of components m.
     survival_ : array of int of shape (n_features,)
-        The last step of the path at which each feature was alive.
+        The last step of the path before each feature was eliminated.
     path_ : dict
         Of `BSUFS`: a number for each step under "lambda_row", "n_alive" and
         "component_variance_ratio".
@@ -130,8 +126,8 @@ class AlignedBSUFS(StreamedSelector):
         \qquad a_i = (\mathrm{sd}_i + \operatorname{median} \mathrm{sd})^{-c},
 
     with the score :math:`\sigma_i` of `BSUFS`, which is at least 1/2 for columns that are no
-    copies, :math:`\eta` = `survival_power` and c = `scaling`. Without the middle factor this is the
-    alignment of the kernel of the columns in A with T. The denominator makes a column pay for what
+    duplicates, :math:`\eta` = `survival_power` and c = `scaling`. Without the middle factor this is
+    the alignment of the kernel of the columns in A with T. The denominator makes a column pay for what
     it repeats and for variance within clusters. Columns whose share is less than four standard
     deviations above chance would cost next to nothing where they are small, and say nothing: they
     come behind those that know of the clusters, by their score of `BSUFS`.
@@ -155,18 +151,9 @@ class AlignedBSUFS(StreamedSelector):
     """
 
     _accepts_sparse = True
-    _solved = StreamedSelector._solved | {
-        "cluster_shares_",
-        "n_clusters_",
-        "n_components_",
-        "survival_",
-        "path_",
-        "n_iter_",
-    }
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": BSUFS._parameter_constraints["n_components"],
+        "n_components": NUMBER_OF_COMPONENTS,
         "clusters": [
             Interval(Integral, 2, None, closed="left"),
             "array-like",
@@ -209,109 +196,40 @@ class AlignedBSUFS(StreamedSelector):
         self.max_samples = max_samples
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Score and rank the features, and select the best.
-
-        Parameters
-        ----------
-        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
-            The data: finite numbers, at least two rows. Of a Dask collection with at least as many
-            rows as columns, sums over blocks of rows and at most `max_samples` rows are brought
-            here; a Dask array with more columns stays with the workers.
-        y : None
-            Not used; there for the scikit-learn interface.
-
-        Returns
-        -------
-        self
-            The fitted selector.
-        """
-        return self._fit_dask(X, None) if is_dask(X) else self._fit_from_scratch(X, None)
-
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Take in a batch of rows; equal to `fit` on all rows so far, for any batching.
-
-        Sums and at most `max_samples` rows are kept (and sparse batches as they are), and the
-        problem is solved when a result is first asked for. `fit` keeps nothing: a first
-        `partial_fit` after it starts anew.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-            A batch of rows.
-        y : None
-            Not used; there for the scikit-learn interface.
-
-        Returns
-        -------
-        self
-            The selector.
-        """
-        return self._take_in(X, None)
-
-    def _open_stream(self, n_features: int) -> RowStream:
-        return RowStream(n_features, self._sample())
-
-    def _solve_stream(self, stream: RowStream, scatter: Scatter, order: Indices) -> Scored:
-        return self._solve(scatter, order, _at_hand(stream.sampled_rows()))
-
-    def _solve_dask(self, X: Any, scatter: Scatter, order: Indices) -> Scored:
-        sample = self._sample()
-        if not cut_by_columns(X):
-            return self._solve(scatter, order, _at_hand(gathered_rows(X, sample.numbers)))
-        numbers = sample.numbers(X.shape[0])
-        return self._solve(scatter, order, lambda now, _: DaskRows(now, numbers))
-
-    def _fit(self, data: FitData) -> Scored:
-        return self._solve(data.scatter, data.order, _at_hand(self._sample().of(data.X)))
-
     def _sample(self) -> RowSample:
         return RowSample(self.max_samples, self.random_state)
 
-    def _solve(
-        self,
-        scatter: Scatter,
-        order: Indices,
-        sample_in: Callable[[Scatter, Indices], SampleOfRows],
-    ) -> Scored:
-        """Rank the columns of an operator in the order given, with some rows to cluster.
-
-        `sample_in` gives these rows with the columns of an operator, in its order and its units.
-        """
-        path, survived = self._follow_path(scatter, order)
-        self.n_components_, self.n_iter_ = path.n_components_, path.n_iter_
-        self.survival_, self.path_ = path.survival_, path.path_
+    def _fit(self, data: FitData) -> Scored:
         forced, barred = self._forced_and_barred()
-        if barred.any():
-            scatter, order = scatter.restricted(~barred[order]), order[~barred[order]]
-        shares, by_chance = self._shares_between_clusters(sample_in(scatter, order), scatter)
-        self.cluster_shares_ = np.zeros(self.n_features_in_)
-        self.cluster_shares_[order] = shares
-        best_first = self._picked(
-            scatter, shares, shares > by_chance, survived.scores[order], forced[order]
+        problem = ColumnProblem.of(data, barred)
+        scatter, forced = problem.scatter, forced[problem.order]
+        duplicates = find_duplicates(scatter, forced)
+        values, W = principal_frame(scatter, self.n_components)
+        self.n_components_ = W.shape[1]
+        model = Weights().scaled_to(scatter, values[0], W.shape[1])
+        survival, path = rank_by_path(model, W, forced=forced, duplicates=duplicates)
+        self.n_iter_ = path.n_iter
+        self.survival_ = problem.by_column(path.survival.last_step)
+        self.path_ = {
+            "lambda_row": path.lambda_row,
+            "n_alive": path.n_alive,
+            "component_variance_ratio": path.component_variance_ratio,
+        }
+        shares, by_chance = self._shares_between_clusters(
+            data.some_rows(self._sample(), problem.places), scatter
         )
-        scores = np.zeros(self.n_features_in_)
-        scores[order[best_first]] = 1.0 - np.arange(order.size) / order.size
+        self.cluster_shares_ = problem.by_column(shares)
+        best_first = self._picked(scatter, shares, shares > by_chance, survival, forced, duplicates)
+        scores = np.empty(best_first.size)
+        scores[best_first] = 1.0 - np.arange(best_first.size) / best_first.size
+        goal = path.component_variance_ratio[0]
         return Scored(
-            scores=scores,
-            variances=survived.variances,
-            position=survived.position,
-            auto_n_features=survived.auto_n_features,
-            explained_curve=survived.explained_curve,
+            scores=problem.by_column(scores),
+            variances=problem.by_column(scatter.diagonal()),
+            position=problem.place,
+            auto_n_features=lambda best_first: problem.fewest_that_explain(goal, best_first),
+            explained_curve=problem.explained_curve,
         )
-
-    def _follow_path(self, scatter: Scatter, order: Indices) -> tuple[BSUFS, Scored]:
-        """Rank the columns by survival on the sparsity path."""
-        path = BSUFS(
-            self.n_features_to_select,
-            n_components=self.n_components,
-            must_keep=self.must_keep,
-            never_keep=self.never_keep,
-        )
-        path.n_features_in_ = self.n_features_in_
-        if self._feature_names() is not None:
-            path.feature_names_in_ = self._feature_names()
-        return path, path._solve(scatter, order)
 
     def _shares_between_clusters(
         self, sample: SampleOfRows, scatter: Scatter
@@ -362,25 +280,26 @@ class AlignedBSUFS(StreamedSelector):
         return [int(number) for number in numbers]
 
     def _picked(
-        self, scatter: Scatter, shares: Array, knowing: Mask, survival_scores: Array, forced: Mask
+        self,
+        scatter: Scatter,
+        shares: Array,
+        knowing: Mask,
+        survival: Array,
+        forced: Mask,
+        duplicates: Mask,
     ) -> Indices:
         """Return all columns, best first."""
         diagonal = scatter.diagonal()
         sd = np.sqrt(diagonal / diagonal.max())
         scale = (sd + np.median(sd[sd > 0])) ** -self.scaling
-        target = shares * (sd * scale) ** 2 * survival_scores**self.survival_power
-        duplicates = find_duplicates(scatter, forced)
+        target = shares * (sd * scale) ** 2 * survival**self.survival_power
         last = (duplicates | ~knowing | (diagonal <= 0)) & ~forced
         asked = self._asked_number(forced, np.zeros_like(forced)) or 0
         n_picks = min(int(np.count_nonzero(~last)), max(asked, _MOST_PICKS))
         picks, gains = aligned_columns(scatter, target, scale, n_picks, forced=forced, barred=last)
         rest = np.setdiff1d(np.arange(forced.size), picks)
         # Where clusters tell nothing the path decides.
-        gains = np.where(knowing, gains, survival_scores)
+        gains = np.where(knowing, gains, survival)
         return np.concatenate(
             [picks, rest[np.lexsort((rest, -gains[rest], ~knowing[rest], duplicates[rest]))]]
         )
-
-
-def _at_hand(rows: Any) -> Callable[[Scatter, Indices], SampleOfRows]:
-    return lambda scatter, order: LocalRows(rows[:, order], scatter.unit_exponent)

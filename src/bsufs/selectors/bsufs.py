@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
@@ -14,24 +13,24 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices, Mask
+from bsufs._warn import warn_caller
 from bsufs.penalties import row_norms
 from bsufs.scatter import Scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored
 from bsufs.selectors._columns import find_duplicates
-from bsufs.selectors._dask_input import cut_by_columns, is_dask
-from bsufs.selectors._data import FitData
+from bsufs.selectors._data import ColumnProblem, FitData
 from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, checked_array
-from bsufs.selectors._partial_fit import StreamedSelector
-from bsufs.selectors._row_stream import RowStream
-from bsufs.selectors._scaled_model import ScaledModel
+from bsufs.selectors._streaming import StreamedSelector
 from bsufs.solvers.alternation import (
     AlternationResult,
+    Callback,
     Problem,
     Progress,
     proximal_alternation,
 )
 from bsufs.solvers.components import start_frame
-from bsufs.solvers.path import PathResult, sparsity_path
+from bsufs.solvers.path import Iterates, PathResult
+from bsufs.solvers.ranking import ScaledModel, Weights, below_all_others, rank_by_path
 from bsufs.solvers.w_steps import PolarStep, TrustRegionStep, WStep
 from bsufs.stiefel import polar_factor
 
@@ -87,12 +86,13 @@ class BSUFS(StreamedSelector):
         Where W starts: the leading eigenvectors, these after a random rotation, or an orthonormal
         matrix.
     tie_break : {"survival", "index"}, default="survival"
-        How features whose row is zero are ranked: by the iteration at which they died, or by column
-        number as the authors' code does (needs a fixed `lambda_row`).
+        How features whose row is zero are ranked: by the iteration at which they were eliminated,
+        or by column number as the authors' code does (needs a fixed `lambda_row`).
     drop_rate : float, default=0.05
-        Share of the living features that die in each step of the path.
+        Share of the remaining features that each step of the path eliminates.
     must_keep : sequence of str or int, optional
-        Features that are always selected: they never die, so others are judged beside them.
+        Features that are always selected: they are never eliminated, so others are judged beside
+        them.
     never_keep : sequence of str or int, optional
         Features that are never selected: the fit goes as if they were not there.
     max_iter : int, default=500
@@ -110,7 +110,7 @@ class BSUFS(StreamedSelector):
     Attributes
     ----------
     scores_ : array of shape (n_features,)
-        Larger is better. Ranked by survival: the share of the run that the feature lived through.
+        Larger is better. Ranked by survival: the share of the run until the feature was eliminated.
         With ``tie_break="index"``: the norm of its row of V.
     ranking_ : array of int of shape (n_features,)
         1 for the best feature.
@@ -119,8 +119,8 @@ class BSUFS(StreamedSelector):
     selected_features_ : array of shape (n_features_to_select,)
         Names, or column numbers where there are no names, best first.
     components_ : array of shape (n_components, n_features)
-        The orthonormal W, transposed. On the path: at the last step that still has as many features
-        alive as are selected.
+        The orthonormal W, transposed. On the path: at the last step at which as many features
+        remain as are selected.
     row_sparse_components_ : array of shape (n_components, n_features)
         Its row-sparse copy V, transposed.
     element_sparse_components_ : array of shape (n_components, n_features)
@@ -133,7 +133,7 @@ class BSUFS(StreamedSelector):
     explained_variance_curve_ : array of shape (n_features_to_select,)
         The same for the best feature alone, the best two, and so on.
     survival_ : array of int of shape (n_features,)
-        The last iteration at which the feature was alive, 0 for never.
+        The last iteration before the feature was eliminated.
     path_ : dict of arrays
         With ``lambda_row="path"``, of each step: `lambda_row`, the weight in the objective (in
         units of ||S||_2 unless ``scale="absolute"``), `n_alive`, and `component_variance_ratio`,
@@ -164,12 +164,12 @@ class BSUFS(StreamedSelector):
     are not correlated, those above the average eigenvalue count, at most 32.
 
     Columns are solved in an order that depends on their contents, so the order in which they come
-    does not matter. Columns that are perfectly correlated (copies, also shifted, negated or in
-    other units) are represented by the one of largest variance; the others rank behind all distinct
-    columns. Constant columns come last. Which of several columns that play the same part (a column
+    does not matter. Columns that are perfectly correlated (duplicates, also shifted, negated or
+    in other units) are represented by the one of largest variance; the others rank behind all
+    distinct columns. Constant columns come last. Which of several columns that play the same part (a column
     and its negative, say) comes first is a matter of that order, which may change when X is negated
-    or rows are repeated. With ``tie_break="index"`` ties and copies are treated as in the authors'
-    code instead.
+    or rows are repeated. With ``tie_break="index"`` ties and duplicates are treated as in the
+    authors' code instead.
 
     The defaults were chosen by measurement, leaving one dataset out at a time. With fixed weights
     the iterates converge to a critical point of the penalized problem; on the path, where the
@@ -200,20 +200,6 @@ class BSUFS(StreamedSelector):
     """
 
     _accepts_sparse = True
-    _solved = StreamedSelector._solved | {
-        "components_",
-        "row_sparse_components_",
-        "element_sparse_components_",
-        "n_components_",
-        "survival_",
-        "path_",
-        "objective_history_",
-        "row_gap_history_",
-        "element_gap_history_",
-        "n_iter_",
-        "stopping_reason_",
-    }
-
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features_to_select": NUMBER_OF_FEATURES,
         "n_components": NUMBER_OF_COMPONENTS,
@@ -288,17 +274,14 @@ class BSUFS(StreamedSelector):
         self.callback = callback
         self.verbose = verbose
 
-    # ---------------------------------------------------------------- fitting at once or in batches
-
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Score and rank the features, and select the best.
 
         Parameters
         ----------
         X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
-            The data: finite numbers, at least two rows. A Dask array with more columns than rows
-            stays with the workers, each of which keeps some of the columns; otherwise S is summed
-            over blocks of rows and the problem is solved here.
+            The data: finite numbers, at least two rows. The columns of a Dask array with more of
+            them than rows stay with the workers; otherwise S is summed over blocks of rows.
         y : None
             Not used; there for the scikit-learn interface.
         sample_weight : array of shape (n_samples,), optional
@@ -309,20 +292,15 @@ class BSUFS(StreamedSelector):
         self
             The fitted selector.
         """
-        if is_dask(X):
-            return self._fit_dask(X, sample_weight)
         return self._fit_from_scratch(X, sample_weight)
 
-    def _fit(self, data: FitData) -> Scored:
-        return self._solve(data.scatter, data.order)
-
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take in a batch of rows; equal to `fit` on all rows so far, for any batching.
+        """Take in a batch of rows, and fit to all rows so far, for any batching.
 
-        Only sums are kept (or the rows, while there are fewer of them than features, and sparse
-        batches as they are), and the problem is solved when a result is first asked for, so a
-        batch costs one update of S. `fit` keeps no sums: a first `partial_fit` after it starts
-        anew.
+        A fit takes time: with many batches, of which only the last result is wanted, use
+        `fit_batches`. `fit` keeps no rows: a first `partial_fit` after it starts anew. As long as
+        the rows so far cannot be fitted (a single row, or nothing that varies), there are no
+        fitted attributes.
 
         Parameters
         ----------
@@ -331,111 +309,159 @@ class BSUFS(StreamedSelector):
         y : None
             Not used; there for the scikit-learn interface.
         sample_weight : array of shape (n_samples,), optional
-            Non-negative weights; a weight w counts like w copies of the row.
+            Non-negative weights of the rows of the batch.
 
         Returns
         -------
         self
             The selector.
         """
-        return self._take_in(X, sample_weight)
+        return self._partial_fit(X, sample_weight)
 
-    def _solve_stream(self, stream: RowStream, scatter: Scatter, order: Indices) -> Scored:
-        return self._solve(scatter, order)
-
-    def _check_dask(self, X: Any) -> None:
-        if cut_by_columns(X):
-            self._require_polar_steps()
-
-    def _solve_dask(self, X: Any, scatter: Scatter, order: Indices) -> Scored:
-        return self._solve(scatter, order)
-
-    # ------------------------------------------------------------------------------ the solution
-
-    def _solve(self, scatter: Scatter, order: Indices) -> Scored:
-        """Solve in the order of the operator; keep the results in the order of the columns."""
+    def _fit(self, data: FitData) -> Scored:
         self._require_survival_on_the_path()
         forced, barred = self._forced_and_barred()
-        n_keep = self._asked_number(forced, barred)
-        if barred.any():
-            scatter, order = scatter.restricted(~barred[order]), order[~barred[order]]
-        diagonal = scatter.diagonal()
-        _require_a_column_that_varies(diagonal)
-        start = self._start(scatter, order, forced[order])
-        self.n_components_ = start.W.shape[1]
-
-        solution: PathResult | AlternationResult
-        if self.lambda_row == "path":
-            solution = self._follow_path(start, n_keep or 1, self._reporter(order))
-        else:
-            solution = self._alternate(start, self._reporter(order))
-        self._keep_histories(solution, start.model)
-        self._keep_iterates(solution, order)
-        self.survival_ = self._by_column(solution.survival.last_step, order)
-
-        if self.tie_break == "index":
-            scores: Array = row_norms(solution.V)
-        else:
-            scores = _below_all_others(solution.survival.scores(), start.duplicates, diagonal <= 0)
-        place = np.full(self.n_features_in_, order.size)
-        place[order] = np.arange(order.size)
-
-        def auto_n_features(best_first: Indices) -> int:
-            if not isinstance(solution, PathResult):
-                return int(np.count_nonzero(row_norms(solution.V)))
-            ranked = place[best_first]
-            goal, n_iter = solution.component_variance_ratio[0], solution.n_iter
-            k = _fewest_that_explain(goal, scatter, ranked[ranked < order.size])
-            # The same path once more, for the iterates at the number that it led to.
-            again = self._follow_path(start, k, lambda now: now.iteration == n_iter)
-            self._keep_iterates(again, order)
-            return k
-
+        k = self._asked_number(forced, barred)
+        problem = ColumnProblem.of(data, barred)
+        scatter, order = problem.scatter, problem.order
+        duplicates = np.zeros(order.size, dtype=bool)
+        if self.tie_break == "survival":
+            duplicates = find_duplicates(scatter, forced[order])
+        values, W = self._first_frame(scatter, order)
+        self.n_components_ = W.shape[1]
+        model = self._weights().scaled_to(scatter, values[0], W.shape[1])
+        solve = self._follow_path if self.lambda_row == "path" else self._alternate
+        scores, auto_n_features, when_number_is_known = solve(
+            problem, model, W, forced[order], duplicates, k
+        )
         return Scored(
-            scores=self._by_column(scores, order),
-            variances=self._by_column(diagonal, order),
-            position=place,
+            scores=problem.by_column(scores),
+            variances=problem.by_column(scatter.diagonal()),
+            position=problem.place,
             auto_n_features=auto_n_features,
             ties_by_index=self.tie_break == "index",
-            explained_curve=lambda chosen: scatter.explained_curve(place[chosen]),
+            explained_curve=problem.explained_curve,
+            when_number_is_known=when_number_is_known,
         )
+
+    def _follow_path(
+        self,
+        problem: ColumnProblem,
+        model: ScaledModel,
+        W: Array,
+        forced: Mask,
+        duplicates: Mask,
+        k: int | None,
+    ) -> tuple[Array, Callable[[Indices], int], Callable[[int], None]]:
+        def follow(
+            n_keep: int | None, callback: Callback | None, max_iter: int
+        ) -> tuple[Array, PathResult]:
+            return rank_by_path(
+                model,
+                W,
+                forced=forced,
+                duplicates=duplicates,
+                drop_rate=self.drop_rate,
+                n_keep=n_keep,
+                w_step=self._make_w_step(),
+                max_iter=max_iter,
+                callback=callback,
+            )
+
+        scores, path = follow(k, self._callback(problem.order), self.max_iter)
+        self._keep_histories(path, model)
+        self.path_: dict[str, Any] = {
+            "lambda_row": path.lambda_row / model.shrink,
+            "n_alive": path.n_alive,
+            "component_variance_ratio": path.component_variance_ratio,
+        }
+        self.survival_ = problem.by_column(path.survival.last_step)
+
+        def auto_n_features(best_first: Indices) -> int:
+            return problem.fewest_that_explain(path.component_variance_ratio[0], best_first)
+
+        def keep_iterates(k: int) -> None:
+            # Among very many rows the step is found again rather than all of them kept.
+            kept = path.at(k) or follow(k, None, path.n_iter)[1].at(k)
+            assert kept is not None
+            self._keep_iterates(problem.order[kept.rows], kept)
+
+        return scores, auto_n_features, keep_iterates
+
+    def _alternate(
+        self,
+        problem: ColumnProblem,
+        model: ScaledModel,
+        W: Array,
+        forced: Mask,
+        duplicates: Mask,
+        k: int | None,
+    ) -> tuple[Array, Callable[[Indices], int], None]:
+        row_weights = None
+        if forced.any() or duplicates.any():
+            row_weights = np.where(forced, 0.0, np.where(duplicates, np.inf, 1.0))
+        row = model.row(float(self.lambda_row), row_weights)
+        result = proximal_alternation(
+            Problem(model.scatter, row, model.element, model.tau),
+            W,
+            first_center=0.0 * W,
+            w_step=self._make_w_step(),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            callback=self._callback(problem.order),
+        )
+        competing = ~forced & ~duplicates
+        if competing.any() and not result.V[competing].any():
+            wanted = min(max((k or 1) - int(forced.sum()), 1), int(competing.sum()))
+            self._warn_that_no_row_remains(model, row_norms(W)[competing], wanted)
+        elif result.stopping_reason == "max_iter" and self.tol > 0:
+            warn_caller(
+                f"BSUFS did not converge in max_iter={self.max_iter} iterations; raise max_iter "
+                "or tol.",
+                ConvergenceWarning,
+            )
+        self._keep_histories(result, model)
+        self.path_ = {}
+        self.survival_ = problem.by_column(result.survival.last_step)
+        self._keep_iterates(problem.order, result)
+        norms = row_norms(result.V)
+        scores: Array = norms
+        if self.tie_break == "survival":
+            constant = model.scatter.diagonal() <= 0
+            scores = below_all_others(result.survival.scores(), duplicates, constant)
+        return scores, lambda _: int(np.count_nonzero(norms)), None
 
     def _keep_histories(self, solution: PathResult | AlternationResult, model: ScaledModel) -> None:
         """Set what tells how the solution was found."""
-        self.path_: dict[str, Any] = {}
-        self.row_gap_history_: Array = np.empty(0)
-        self.element_gap_history_: Array = np.empty(0)
-        if isinstance(solution, PathResult):
-            self.path_ = {
-                "lambda_row": solution.lambda_row / model.shrink,
-                "n_alive": solution.n_alive,
-                "component_variance_ratio": solution.component_variance_ratio,
-            }
-        else:
-            self.row_gap_history_ = solution.row_gap_history
-            self.element_gap_history_ = solution.element_gap_history
+        nothing = np.empty(0)
+        self.row_gap_history_ = getattr(solution, "row_gap_history", nothing)
+        self.element_gap_history_ = getattr(solution, "element_gap_history", nothing)
         self.objective_history_ = model.in_given_units(solution.objective_history)
         self.n_iter_ = solution.n_iter
         self.stopping_reason_ = solution.stopping_reason
 
-    def _keep_iterates(self, solution: PathResult | AlternationResult, order: Indices) -> None:
-        self.components_ = self._by_column(solution.W, order).T
-        self.row_sparse_components_ = self._by_column(solution.V, order).T
-        self.element_sparse_components_ = self._by_column(solution.U, order).T
+    def _keep_iterates(self, columns: Indices, iterates: Iterates | AlternationResult) -> None:
+        """Set the components: those of the columns given, zero for all others."""
 
-    def _by_column(self, values: Any, order: Indices) -> Any:
-        """Return values in the order of the columns, zero for the columns left out."""
-        spread = np.zeros((self.n_features_in_, *values.shape[1:]), dtype=values.dtype)
-        spread[order] = values
-        return spread
+        def transposed(A: Array) -> Array:
+            full = np.zeros((A.shape[1], self.n_features_in_))
+            full[:, columns] = A.T
+            return full
 
-    def _start(self, scatter: Scatter, order: Indices, forced: Mask) -> _Start:
-        duplicates = np.zeros(order.size, dtype=bool)
-        if self.tie_break == "survival":
-            duplicates = find_duplicates(scatter, forced)
-        values, W = self._first_frame(scatter, order)
-        model = ScaledModel.of(self, scatter, values[0], W.shape[1])
-        return _Start(model, W, forced, duplicates)
+        self.components_ = transposed(iterates.W)
+        self.row_sparse_components_ = transposed(iterates.V)
+        self.element_sparse_components_ = transposed(iterates.U)
+
+    def _weights(self) -> Weights:
+        return Weights(
+            p=self.p,
+            q=self.q,
+            lambda_element=self.lambda_element,
+            beta_row=self.beta_row,
+            beta_element=self.beta_element,
+            tau=self.tau,
+            relative=self.scale == "relative",
+        )
 
     def _first_frame(self, scatter: Scatter, order: Indices) -> tuple[Array, Array]:
         """Return the leading eigenvalues and the frame to start from."""
@@ -446,7 +472,7 @@ class BSUFS(StreamedSelector):
                     f"init must have at most as many columns as there are features without "
                     f"never_keep, {order.size}, got {W.shape[1]}. Take fewer components."
                 )
-            return scatter.leading_eigenvectors(1)[0], scatter.frame(polar_factor(W))
+            return scatter.leading_eigenvectors(1)[0], polar_factor(W)
         limit = min(scatter.max_rank, order.size)
         if isinstance(self.n_components, Integral) and self.n_components > limit:
             without = " without never_keep" if order.size < self.n_features_in_ else ""
@@ -490,148 +516,36 @@ class BSUFS(StreamedSelector):
                 "lambda_row a number to rank as the authors' code does."
             )
 
-    def _require_polar_steps(self) -> None:
-        """Raise an error for a W-step that data in column blocks do not have."""
-        cure = "Keep the default, or load X into memory."
-        if self.w_step != "polar":
-            raise ValueError(
-                "w_step must be 'polar' for a Dask array with more columns than rows, got "
-                f"{self.w_step!r}. {cure}"
-            )
-        if self.n_polar_steps is None:
-            raise ValueError(
-                "n_polar_steps must be a number for a Dask array with more columns than rows, got "
-                f"None. {cure}"
-            )
-
     def _make_w_step(self) -> WStep:
         if self.w_step == "trust-region":
             return TrustRegionStep()
         return PolarStep(self.n_polar_steps)
 
-    def _reporter(self, order: Indices) -> Callable[[Progress], object] | None:
-        """Return what to call after each iteration: a line, the caller's callback, or both."""
+    def _callback(self, order: Indices) -> Callback | None:
+        """Return what to call after each iteration: a printed line, the caller's, or both."""
         if not self.verbose and self.callback is None:
             return None
         every = {0: self.max_iter + 1, 1: 10}.get(int(self.verbose), 1)
 
-        def report(progress: Progress) -> object:
+        def after_iteration(progress: Progress) -> object:
             if progress.iteration % every == 0 or (self.verbose and progress.iteration == 1):
                 print(
                     f"[BSUFS] iteration {progress.iteration}: objective "
-                    f"{progress.objective:.6g}, {progress.n_alive} living features"
+                    f"{progress.objective:.6g}, {progress.n_alive} features remain"
                 )
             if self.callback is None:
                 return None
             return self.callback(replace(progress, rows=order[progress.rows]))
 
-        return report
+        return after_iteration
 
-    def _follow_path(
-        self,
-        start: _Start,
-        n_keep: int,
-        callback: Callable[[Progress], object] | None,
-    ) -> PathResult:
-        model = start.model
-        return sparsity_path(
-            model.scatter,
-            start.W,
-            p=self.p,
-            beta_row=model.beta_row,
-            tau=model.tau,
-            element=model.element,
-            drop_rate=self.drop_rate,
-            n_keep=n_keep,
-            forced=start.forced,
-            barred=start.duplicates,
-            w_step=self._make_w_step(),
-            max_iter=self.max_iter,
-            callback=callback,
-        )
-
-    def _alternate(
-        self, start: _Start, callback: Callable[[Progress], object] | None
-    ) -> AlternationResult:
-        model, W, forced, duplicates = start.model, start.W, start.forced, start.duplicates
-        row_weights = None
-        if forced.any() or duplicates.any():
-            row_weights = np.where(forced, 0.0, np.where(duplicates, np.inf, 1.0))
-        row = model.row(float(self.lambda_row), row_weights)
-        result = proximal_alternation(
-            Problem(model.scatter, row, model.element, model.tau),
-            W,
-            first_center=0.0 * W,
-            w_step=self._make_w_step(),
-            max_iter=self.max_iter,
-            tol=self.tol,
-            callback=callback,
-        )
-        competing = ~forced & ~duplicates
-        if competing.any() and not result.V[competing].any():
-            norms = row_norms(W) if isinstance(W, np.ndarray) else W.row_norms()
-            self._warn_that_no_row_lives(model, norms[competing], int(forced.sum()))
-        elif result.stopping_reason == "max_iter" and self.tol > 0:
-            warnings.warn(
-                f"BSUFS did not converge in max_iter={self.max_iter} iterations; raise max_iter "
-                "or tol.",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
-        return result
-
-    def _warn_that_no_row_lives(self, model: ScaledModel, norms: Array, n_forced: int) -> None:
-        k = self._asked_number(*self._forced_and_barred()) or 1
-        wanted = min(max(k - n_forced, 1), norms.size)
+    def _warn_that_no_row_remains(self, model: ScaledModel, norms: Array, wanted: int) -> None:
         keeping = model.lambda_row_that_keeps(np.sort(norms)[::-1][wanted - 1])
-        warnings.warn(
-            f"lambda_row={self.lambda_row:g} is so large that no feature lives: the ranking only "
-            f"tells which died last. lambda_row={keeping:.3g} would keep {wanted} at the first "
-            "iteration; lambda_row='path' needs no number.",
-            UserWarning,
-            stacklevel=7,
+        warn_caller(
+            f"lambda_row={self.lambda_row:g} is so large that no feature remains: the ranking only "
+            f"tells which was eliminated last. lambda_row={keeping:.3g} would keep {wanted} at the "
+            "first iteration; lambda_row='path' needs no number."
         )
-
-
-@dataclass(frozen=True)
-class _Start:
-    """Where a run begins: an orthonormal W, the rows that never die, and those dead from the start.
-
-    The latter are copies of other columns. Rows are in the order of the operator.
-    """
-
-    model: ScaledModel
-    W: Array
-    forced: Mask
-    duplicates: Mask
-
-
-def _require_a_column_that_varies(diagonal: Array) -> None:
-    if not diagonal.any():
-        raise ValueError(
-            "X must have at least one column that varies, but every column is constant (after "
-            "weighting, and without never_keep). There is nothing to select."
-        )
-
-
-def _fewest_that_explain(goal: float, scatter: Scatter, best_first: Indices) -> int:
-    """Return how many of the best features regression needs to explain a share of the variance."""
-    size = 32
-    while True:
-        curve = scatter.explained_curve(best_first[:size])
-        enough = np.flatnonzero(curve >= goal * (1.0 - 1e-9))
-        if enough.size:
-            return int(enough[0]) + 1
-        if size >= best_first.size:
-            return best_first.size
-        size *= 2
-
-
-def _below_all_others(scores: Array, duplicates: Mask, constant: Mask) -> Array:
-    """Put copies below all other columns, constant ones at the bottom."""
-    # Survival scores lie in [0, 1]: one unit apart keeps the classes apart and the order within.
-    raised = np.where(duplicates, scores, 1.0 + scores) / 2.0
-    return np.where(constant, 0.0, raised)
 
 
 @dataclass(frozen=True)
@@ -644,13 +558,13 @@ class SparsityPath:
         Weight of the row penalty that each step used, in units of ||S||_2 unless
         ``scale="absolute"``.
     n_alive : array of int of shape (n_steps,)
-        Living features after the step.
+        Features that remain after the step.
     explained_variance_ratio : array of shape (n_steps,)
         Share of the total variance that regression on the n_alive best features explains.
     survival : array of int of shape (n_features,)
-        The last step at which each feature was alive.
+        The last step before each feature was eliminated.
     ranking : array of int of shape (n_features,)
-        1 for the feature that lived longest.
+        1 for the feature that survived longest.
     """
 
     lambda_row: Array
@@ -675,7 +589,7 @@ def bsufs_path(X: Any, *, sample_weight: Any = None, **parameters: Any) -> Spars
     Returns
     -------
     SparsityPath
-        Weight, living features and explained variance of each step, and the ranking.
+        Weight, remaining features and explained variance of each step, and the ranking.
 
     Examples
     --------

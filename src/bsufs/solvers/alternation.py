@@ -11,16 +11,14 @@ A penalty that is absent takes its variable with it: minimizing over an unpenali
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from bsufs._typing import Array, Indices, Mask
+from bsufs._typing import Array, Indices
 from bsufs.penalties import ElementPenalty, RowPenalty, row_norms
 from bsufs.scatter import Scatter
-from bsufs.solvers.row_blocks import Report, Snapshot, row_blocks
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import PolarStep, WStep, w_gradient
 
@@ -69,33 +67,6 @@ class Coupling:
 
 
 @dataclass(frozen=True)
-class Terms:
-    """All of f but S: what can be said of some rows of the variables without the others."""
-
-    row: Coupling | None
-    element: Coupling | None
-    tau: float
-
-    def objective(self, W: Array, SW: Array, U: Array, V: Array) -> float:
-        """Return f(W, U, V), or the part of it that some rows have."""
-        value = -float(np.vdot(W, SW))
-        if self.element is not None:
-            value += self.element.value(W, U)
-        if self.row is not None:
-            value += self.row.value(W, V)
-        return value
-
-    def linear_term(self, W: Array, U: Array, V: Array) -> Array:
-        """Return L = beta_element U + beta_row V + tau W, the linear part of the W-problem."""
-        L = self.tau * W
-        if self.element is not None:
-            L = L + self.element.beta * U
-        if self.row is not None:
-            L = L + self.row.beta * V
-        return L
-
-
-@dataclass(frozen=True)
 class Problem:
     """The penalized problem f, with the operator S and one coupling per penalty.
 
@@ -116,17 +87,6 @@ class Problem:
     element: Coupling | None
     tau: float
 
-    @property
-    def terms(self) -> Terms:
-        """All of f but S.
-
-        Returns
-        -------
-        Terms
-            The couplings and tau.
-        """
-        return Terms(self.row, self.element, self.tau)
-
     def objective(self, W: Array, SW: Array, U: Array, V: Array) -> float:
         """Return f(W, U, V).
 
@@ -140,7 +100,12 @@ class Problem:
         float
             The value.
         """
-        return self.terms.objective(W, SW, U, V)
+        value = -float(np.vdot(W, SW))
+        if self.element is not None:
+            value += self.element.value(W, U)
+        if self.row is not None:
+            value += self.row.value(W, V)
+        return value
 
     def linear_term(self, W: Array, U: Array, V: Array) -> Array:
         """Return L = beta_element U + beta_row V + tau W, the linear part of the W-problem.
@@ -155,7 +120,12 @@ class Problem:
         array of shape (d, m)
             The linear term.
         """
-        return self.terms.linear_term(W, U, V)
+        L = self.tau * W
+        if self.element is not None:
+            L = L + self.element.beta * U
+        if self.row is not None:
+            L = L + self.row.beta * V
+        return L
 
     def criticality(self, W: Array, U: Array, V: Array) -> float:
         """Return the distance of zero from the subdifferential of f.
@@ -181,33 +151,20 @@ class Problem:
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback sees after each iteration."""
+    """What a callback sees after each iteration; the iterates are not to be changed.
+
+    The rows of W, U and V stand for the features in `rows`; on the path, rows that were eliminated
+    some steps ago are left out, and those eliminated since are zero.
+    """
 
     iteration: int
     max_iter: int
     objective: float
     n_alive: int
     rows: Indices = field(repr=False)
-    snapshot: Snapshot = field(repr=False)
-
-    @cached_property
-    def _iterates(self) -> tuple[Array, Array, Array]:
-        return self.snapshot.iterates()
-
-    @property
-    def W(self) -> Array:
-        """The frame; not to be changed."""
-        return self._iterates[0]
-
-    @property
-    def U(self) -> Array:
-        """Its element-sparse copy; not to be changed."""
-        return self._iterates[1]
-
-    @property
-    def V(self) -> Array:
-        """Its row-sparse copy; not to be changed."""
-        return self._iterates[2]
+    W: Array = field(repr=False)
+    U: Array = field(repr=False)
+    V: Array = field(repr=False)
 
 
 Callback = Callable[[Progress], object]
@@ -270,29 +227,33 @@ def proximal_alternation(
     AlternationResult
         The iterates, histories and the reason for stopping.
     """
-    now = row_blocks(problem.scatter, W, PolarStep() if w_step is None else w_step)
-    rules, row_weights = _AlternationRules.of(problem)
-    start = now.start(rules, (first_center, U, V), () if row_weights is None else (row_weights,))
-    objectives = [float(start.totals[0])]
-    gaps: list[Array] = []
-    survival = Survival(W.shape[0])
+    w_step = PolarStep() if w_step is None else w_step
+    row, element = problem.row, problem.element
+    U = np.zeros_like(W) if U is None else U
+    V = np.zeros_like(W) if V is None else V
+    SW = problem.scatter @ W
+    center = W if first_center is None else first_center
+    objectives = [problem.objective(W, SW, U, V)]
+    element_gaps: list[float] = []
+    row_gaps: list[float] = []
+    rows = np.arange(W.shape[0])
+    survival = Survival(rows.size)
     reason = "max_iter"
 
     for iteration in range(1, max_iter + 1):
-        report = now.advance(rules)
-        objectives.append(float(report.totals[0]))
-        gaps.append(np.sqrt(report.totals[1:]))
-        center_norms, norms = report.by_row
-        alive = norms > 0
-        survival.record(center_norms, alive)
-        progress = Progress(
-            iteration,
-            max_iter,
-            objectives[-1],
-            int(np.count_nonzero(alive)),
-            now.rows,
-            now.snapshot(),
-        )
+        W, SW = w_step(problem.scatter, W, SW, problem.linear_term(center, U, V))
+        center = W
+        U = W if element is None else element.penalty.prox(element.center(W, U), element.step)
+        row_center = W if row is None else row.center(W, V)
+        V = W if row is None else row.penalty.prox(row_center, row.step)
+
+        objectives.append(problem.objective(W, SW, U, V))
+        element_gaps.append(float(np.linalg.norm(W - U)))
+        row_gaps.append(float(np.linalg.norm(W - V)))
+        alive = row_norms(V) > 0
+        survival.record(row_norms(row_center), alive, rows)
+        n_alive = int(np.count_nonzero(alive))
+        progress = Progress(iteration, max_iter, objectives[-1], n_alive, rows, W, U, V)
         if callback is not None and callback(progress):
             reason = "callback"
             break
@@ -300,85 +261,14 @@ def proximal_alternation(
             reason = "converged"
             break
 
-    W, U, V = now.snapshot().iterates()
-    element_gaps, row_gaps = np.transpose(gaps)
     return AlternationResult(
         W=W,
         U=U,
         V=V,
         objective_history=np.array(objectives),
-        element_gap_history=element_gaps,
-        row_gap_history=row_gaps,
-        n_iter=len(gaps),
+        element_gap_history=np.array(element_gaps),
+        row_gap_history=np.array(row_gaps),
+        n_iter=len(row_gaps),
         stopping_reason=reason,
         survival=survival,
     )
-
-
-@dataclass(frozen=True)
-class _AlternationCopies:
-    """The copies of some rows of W, and the point that the next W-step stays close to."""
-
-    U: Array
-    V: Array
-    center: Array
-    row_weights: Any
-
-
-@dataclass(frozen=True)
-class _AlternationRules:
-    """One iteration with fixed weights: the W-step, then the proximal maps of both copies."""
-
-    terms: Terms
-
-    @classmethod
-    def of(cls, problem: Problem) -> tuple[_AlternationRules, Array | None]:
-        """Return the rules, and the weights that differ from row to row, if there are any."""
-        row = problem.row
-        weights = getattr(row.penalty, "row_weights", None) if row is not None else None
-        if row is None or weights is None:
-            return cls(problem.terms), None
-        alike = replace(row, penalty=RowPenalty(row.penalty.weight, row.penalty.exponent))
-        return cls(replace(problem.terms, row=alike)), weights
-
-    def _terms_of(self, row_weights: Any) -> Terms:
-        row = self.terms.row
-        if row is None or row_weights is None:
-            return self.terms
-        penalty = RowPenalty(row.penalty.weight, row.penalty.exponent, row_weights)
-        return replace(self.terms, row=replace(row, penalty=penalty))
-
-    def begin(
-        self, W: Array, SW: Array, frames: tuple[Array | None, ...], by_row: tuple[Any, ...]
-    ) -> tuple[_AlternationCopies, Report]:
-        center, U, V = frames
-        copies = _AlternationCopies(
-            np.zeros_like(W) if U is None else U,
-            np.zeros_like(W) if V is None else V,
-            W if center is None else center,
-            by_row[0] if by_row else None,
-        )
-        terms = self._terms_of(copies.row_weights)
-        objective = terms.objective(W, SW, copies.U, copies.V)
-        return copies, Report(np.array([objective]), ())
-
-    def before(
-        self, W: Array, copies: _AlternationCopies, alive: Mask
-    ) -> tuple[_AlternationCopies, Array]:
-        return copies, self.terms.linear_term(copies.center, copies.U, copies.V)
-
-    def after(
-        self, W: Array, SW: Array, copies: _AlternationCopies
-    ) -> tuple[_AlternationCopies, Report]:
-        terms = self._terms_of(copies.row_weights)
-        U = V = Z = W
-        if terms.element is not None:
-            center = terms.element.center(W, copies.U)
-            U = terms.element.penalty.prox(center, terms.element.step)
-        if terms.row is not None:
-            Z = terms.row.center(W, copies.V)
-            V = terms.row.penalty.prox(Z, terms.row.step)
-        gaps = [float(np.vdot(gap, gap)) for gap in (W - U, W - V)]
-        totals = np.array([terms.objective(W, SW, U, V), *gaps])
-        now = _AlternationCopies(U, V, W, copies.row_weights)
-        return now, Report(totals, (row_norms(Z), row_norms(V)))

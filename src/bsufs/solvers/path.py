@@ -1,153 +1,104 @@
-"""The sparsity path: lambda_row follows from how many rows should die.
+"""The sparsity path: lambda_row follows from how many rows should be eliminated.
 
 The same alternation as with fixed weights, but each iteration sets lambda_row so that a given share
-of the living rows falls below the threshold, and a row that has died leaves the problem: from then
-on W is a frame over the living rows alone. The path ends when as many rows live as W has columns;
-these last ones are put in order by greedy regression. So one run ranks all features for every k,
-and no weight has to be guessed. Since the living rows shrink by a constant factor, the whole path
-costs about ten products with S.
+of the remaining rows falls below the threshold, and a row that is eliminated leaves the problem:
+from then on W is a frame over the remaining rows alone. The path ends when as many rows remain as W
+has columns; these last ones are put in order by greedy regression. So one run ranks all features
+for every k, and no weight has to be guessed. Since the rows shrink by a constant factor, the whole
+path costs about ten products with S.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.penalties import RowPenalty, row_norms, shrink_factor, strength_for_threshold
 from bsufs.scatter import Scatter
-from bsufs.solvers.alternation import Callback, Coupling, Progress, Terms
-from bsufs.solvers.row_blocks import Report, row_blocks
+from bsufs.solvers.alternation import Callback, Coupling, Problem, Progress
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import PolarStep, WStep
+from bsufs.stiefel import polar_factor
+
+# The iterates of every step with so few rows are kept; all of them where they are small beside S.
+_FEW_ROWS = 256
+
+
+@dataclass(frozen=True)
+class Iterates:
+    """The frame and its copies, W, U and V, at a step: of the rows that remained, zero elsewhere.
+
+    Parameters
+    ----------
+    rows : array of int of shape (k,)
+        The remaining rows.
+    W, U, V : arrays of shape (k, m)
+        The frame, its element-sparse and its row-sparse copy.
+    """
+
+    rows: Indices
+    W: Array
+    U: Array
+    V: Array
+
+    def spread(self, A: Array, d: int) -> Array:
+        """Return one of the iterates with all d rows."""
+        full = np.zeros((d, A.shape[1]))
+        full[self.rows] = A
+        return full
 
 
 @dataclass(frozen=True)
 class PathResult:
-    """The whole path, one entry per step, and the iterates at one of its steps.
+    """The whole path, one entry per step, and the iterates at some of its steps.
 
     Parameters
     ----------
     lambda_row : array of shape (n_iter,)
         The weight of the row penalty that each step used.
     n_alive : array of int of shape (n_iter,)
-        Living rows after the step.
+        Rows that remain after the step.
     component_variance_ratio : array of shape (n_iter + 1,)
         tr(W'SW) / tr(S) at the start and after each step.
     objective_history : array of shape (n_iter + 1,)
         f at the start and after each step, with the weight of that step.
-    rows : array of int of shape (k,)
-        The rows that had not been taken out at the last step with enough living rows (see
-        `n_keep`).
-    iterates : tuple of arrays of shape (k, m)
-        The frame and its copies at that step, W, U and V, with these rows alone: of many features
-        few are left. All rows are in the properties of these names.
+    iterates : list of Iterates
+        Of the last step with at least `n_keep` rows, and of the steps after it; without `n_keep`,
+        of all steps whose rows are few.
     n_iter : int
         Steps done.
     stopping_reason : str
         "path_complete", "max_iter" or "callback".
     survival : Survival
-        How long each row stayed alive.
+        The step at which each row was eliminated.
     """
 
     lambda_row: Array
     n_alive: Indices
     component_variance_ratio: Array
     objective_history: Array
-    rows: Indices
-    iterates: tuple[Array, Array, Array]
+    iterates: list[Iterates]
     n_iter: int
     stopping_reason: str
     survival: Survival
 
-    @property
-    def W(self) -> Array:
-        """The frame, of shape (d, m), with zero rows where rows have been taken out."""
-        return self._spread(self.iterates[0])
+    def at(self, n_rows: int) -> Iterates | None:
+        """Return the iterates of the last step with at least so many rows, if they were kept.
 
-    @property
-    def U(self) -> Array:
-        """The element-sparse copy, of shape (d, m)."""
-        return self._spread(self.iterates[1])
+        Parameters
+        ----------
+        n_rows : int
+            How many rows must remain.
 
-    @property
-    def V(self) -> Array:
-        """The row-sparse copy, of shape (d, m)."""
-        return self._spread(self.iterates[2])
-
-    def _spread(self, A: Array) -> Array:
-        full = np.zeros((self.survival.last_step.size, A.shape[1]))
-        full[self.rows] = A
-        return full
-
-
-@dataclass(frozen=True)
-class _PathCopies:
-    """The copies of some rows of W, and what the next step makes of them before its threshold."""
-
-    U: Array
-    V: Array
-    forced: Mask
-    next_U: Array
-    next_center: Array
-    next_norms: Array
-
-    def restricted(self, rows: Mask) -> _PathCopies:
-        return _PathCopies(
-            self.U[rows],
-            self.V[rows],
-            self.forced[rows],
-            self.next_U[rows],
-            self.next_center[rows],
-            self.next_norms[rows],
-        )
-
-
-@dataclass(frozen=True)
-class _PathRules:
-    """One step of the path: the threshold, the W-step, and a look at the next threshold.
-
-    The penalty of the row term is that of the step, with its weight; at the start there is none.
-    """
-
-    row: Coupling
-    element: Coupling | None
-
-    @property
-    def terms(self) -> Terms:
-        return Terms(self.row, self.element, self.row.tau)
-
-    def begin(
-        self, W: Array, SW: Array, frames: tuple[Array | None, ...], by_row: tuple[Any, ...]
-    ) -> tuple[_PathCopies, Report]:
-        (forced,) = by_row
-        return self._look_ahead(W, SW, W, W, forced, -float(np.vdot(W, SW)))
-
-    def before(self, W: Array, copies: _PathCopies, alive: Mask) -> tuple[_PathCopies, Array]:
-        strength = self.row.penalty.weight * self.row.step
-        factor = _survivors_factor(
-            copies.next_norms, alive, copies.forced, strength, self.row.penalty.exponent
-        )
-        now = replace(copies, U=copies.next_U, V=copies.next_center * factor[:, None])
-        return now, self.terms.linear_term(W, now.U, now.V)
-
-    def after(self, W: Array, SW: Array, copies: _PathCopies) -> tuple[_PathCopies, Report]:
-        objective = self.terms.objective(W, SW, copies.U, copies.V)
-        return self._look_ahead(W, SW, copies.U, copies.V, copies.forced, objective)
-
-    def _look_ahead(
-        self, W: Array, SW: Array, U: Array, V: Array, forced: Mask, objective: float
-    ) -> tuple[_PathCopies, Report]:
-        next_U = W
-        if self.element is not None:
-            center = self.element.center(W, U)
-            next_U = self.element.penalty.prox(center, self.element.step)
-        next_center = self.row.center(W, V)
-        norms = row_norms(next_center)
-        totals = np.array([objective, float(np.vdot(W, SW))])
-        return _PathCopies(U, V, forced, next_U, next_center, norms), Report(totals, (norms,))
+        Returns
+        -------
+        Iterates or None
+            None where the step had too many rows to be kept.
+        """
+        large_enough = [kept for kept in self.iterates if kept.rows.size >= n_rows]
+        return large_enough[-1] if large_enough else None
 
 
 def sparsity_path(
@@ -159,7 +110,7 @@ def sparsity_path(
     tau: float,
     element: Coupling | None = None,
     drop_rate: float = 0.05,
-    n_keep: int = 1,
+    n_keep: int | None = None,
     forced: Mask | None = None,
     barred: Mask | None = None,
     w_step: WStep | None = None,
@@ -183,11 +134,11 @@ def sparsity_path(
     element : Coupling, optional
         The element penalty, with its fixed weight; None for no such term.
     drop_rate : float, default=0.05
-        Share of the living rows that die in a step; at least one does.
-    n_keep : int, default=1
-        The iterates returned are those of the last step with at least this many living rows.
+        Share of the remaining rows that a step eliminates; at least one.
+    n_keep : int, optional
+        The number of rows at which the iterates are wanted, where it is known.
     forced, barred : arrays of bool of shape (d,), optional
-        Rows that never die, and rows that die at the first step.
+        Rows that are never eliminated, and rows that are at the first step.
     w_step : WStep, optional
         How W is updated; one polar step by default.
     max_iter : int, default=500
@@ -198,65 +149,117 @@ def sparsity_path(
     Returns
     -------
     PathResult
-        The path, the iterates of one of its steps and the survival of each row.
+        The path, the iterates of some of its steps and the survival of each row.
     """
     d, m = W.shape
+    w_step = PolarStep() if w_step is None else w_step
     contest = _Contest(d, m, forced, barred)
-    no_penalty = Coupling(RowPenalty(0.0, p), beta_row, tau)
-    now = row_blocks(scatter, W, PolarStep() if w_step is None else w_step)
-    report = now.start(_PathRules(no_penalty, element), by_row=(contest.forced,))
-    history = _History(report, scatter.trace())
-    kept = now.snapshot()
+    few_rows = max(_FEW_ROWS, int(drop_rate * d * scatter.max_rank / (3 * m)))
+    total_variance = scatter.trace()
     survival = Survival(d)
+    operator = _Remaining(scatter)
+    row = Coupling(RowPenalty(0.0, p), beta_row, tau)
+    U = V = W
+    SW = scatter @ W
+    lambdas: list[float] = []
+    n_alive: list[int] = []
+    objectives = [-float(np.vdot(W, SW))]
+    carried = [-objectives[0] / total_variance]
+    kept = [Iterates(operator.rows, W, U, V)] if n_keep is not None or d <= few_rows else []
     reason = "path_complete"
 
     while not contest.is_over:
-        if history.n_iter == max_iter:
+        if len(lambdas) == max_iter:
             reason = "max_iter"
             break
         contest.lower_number(drop_rate)
-        (norms,) = report.by_row
-        alive, largest_dying = contest.survivors(norms, now.rows, now.alive)
-        survival.record(norms, alive, now.rows)
+        U = W if element is None else element.penalty.prox(element.center(W, U), element.step)
+        center = row.center(W, V)
+        norms = row_norms(center)
+        alive, largest_dropped = contest.survivors(norms, operator)
+        survival.record(norms, alive, operator.rows)
+        weight = float(strength_for_threshold(largest_dropped, p)) / row.step
+        is_forced = contest.forced[operator.rows]
+        factor = _survivors_factor(norms, alive, is_forced, weight * row.step, p)
+        V = center * factor[:, None]
 
-        weight = float(strength_for_threshold(largest_dying, p)) / no_penalty.step
-        row = replace(no_penalty, penalty=RowPenalty(weight, p))
-        report = now.advance(_PathRules(row, element), alive)
-        history.record(weight, contest.n_living, report)
-        snapshot = now.snapshot()
-        if contest.n_living >= n_keep:
-            kept = snapshot
+        W, SW, U, V = operator.drop(alive, W, SW, U, V)
+        if w_step.starts_on_manifold:
+            # W must be a frame over the remaining rows again.
+            W = polar_factor(np.where(operator.alive[:, None], W, 0.0))
+            SW = operator @ W
+        now = Problem(scatter, replace(row, penalty=RowPenalty(weight, p)), element, tau)
+        L = now.linear_term(W, U, V)
+        L[~operator.alive] = 0.0
+        W, SW = w_step(operator, W, SW, L)
+
+        lambdas.append(weight)
+        n_alive.append(contest.n_remaining)
+        objectives.append(now.objective(W, SW, U, V))
+        carried.append(float(np.vdot(W, SW)) / total_variance)
+        U_or_W = W if element is None else U
+        if n_keep is None and contest.n_remaining <= few_rows:
+            kept.append(operator.iterates(W, U_or_W, V))
+        elif n_keep is not None and contest.n_remaining >= n_keep:
+            kept = [Iterates(operator.rows, W, U_or_W, V)]
         progress = Progress(
-            history.n_iter,
+            len(lambdas),
             max_iter,
-            history.objectives[-1],
-            contest.n_living,
-            snapshot.rows,
-            snapshot,
+            objectives[-1],
+            contest.n_remaining,
+            operator.rows,
+            W,
+            U_or_W,
+            V,
         )
         if callback is not None and callback(progress):
             reason = "callback"
             break
 
     if reason == "path_complete":
-        survivors = now.rows[now.alive] if history.n_iter else contest.all_rows()
-        survival.settle(_by_regression(scatter, survivors, contest.forced))
-    W, U, V = kept.iterates()
+        last = operator.rows[operator.alive] if lambdas else contest.all_rows()
+        survival.settle(_by_regression(scatter, last, contest.forced))
     return PathResult(
-        lambda_row=np.array(history.lambdas),
-        n_alive=np.array(history.living, dtype=np.intp),
-        component_variance_ratio=np.array(history.carried),
-        objective_history=np.array(history.objectives),
-        rows=kept.rows,
-        iterates=(W, W if element is None else U, V),
-        n_iter=history.n_iter,
+        lambda_row=np.array(lambdas),
+        n_alive=np.array(n_alive, dtype=np.intp),
+        component_variance_ratio=np.array(carried),
+        objective_history=np.array(objectives),
+        iterates=kept,
+        n_iter=len(lambdas),
         stopping_reason=reason,
         survival=survival,
     )
 
 
+class _Remaining:
+    """S over the rows that remain. Eliminated ones are zero until taking them out pays."""
+
+    def __init__(self, scatter: Scatter) -> None:
+        self.scatter = scatter
+        self.rows: Indices = np.arange(scatter.shape[0])
+        self.alive: Mask = np.ones(self.rows.size, dtype=bool)
+
+    def __matmul__(self, W: Array) -> Array:
+        product = self.scatter @ W
+        product[~self.alive] = 0.0
+        return product
+
+    def drop(self, alive: Mask, W: Array, SW: Array, *copies: Array) -> tuple[Array, ...]:
+        """Eliminate all but some rows; return the iterates without those that are taken out."""
+        self.alive = alive
+        if 1.0 - np.count_nonzero(alive) / alive.size <= self.scatter.restriction_pays:
+            return W, *(np.where(alive[:, None], A, 0.0) for A in (SW, *copies))
+        self.scatter = self.scatter.restricted(alive)
+        self.rows = self.rows[alive]
+        self.alive = np.ones(self.rows.size, dtype=bool)
+        return tuple(A[alive] for A in (W, SW, *copies))
+
+    def iterates(self, *arrays: Array) -> Iterates:
+        return Iterates(self.rows[self.alive], *(A[self.alive] for A in arrays))
+
+
 class _Contest:
-    """Which rows can die, and how many of them are to live after the step."""
+    """Which rows can be eliminated, and how many of them are to remain after the step."""
 
     def __init__(self, d: int, m: int, forced: Mask | None, barred: Mask | None) -> None:
         self.forced = np.zeros(d, dtype=bool) if forced is None else forced
@@ -266,53 +269,27 @@ class _Contest:
         self._n_competing = int(np.count_nonzero(self._competing))
 
     @property
-    def n_living(self) -> int:
+    def n_remaining(self) -> int:
         return self._n_competing + self._n_forced
 
     @property
     def is_over(self) -> bool:
-        return self._n_competing <= 1 or self.n_living <= self._n_components
+        return self._n_competing <= 1 or self.n_remaining <= self._n_components
 
     def lower_number(self, drop_rate: float) -> None:
-        """Let a share of the rows die, but leave enough for a frame."""
-        dying = max(1, round(drop_rate * self._n_competing))
-        self._n_competing = max(self._n_competing - dying, self._n_components - self._n_forced)
+        """Eliminate a share of the rows, but leave enough for a frame."""
+        dropped = max(1, round(drop_rate * self._n_competing))
+        self._n_competing = max(self._n_competing - dropped, self._n_components - self._n_forced)
 
-    def survivors(self, norms: Array, rows: Indices, alive: Mask) -> tuple[Mask, float]:
-        """Return which rows live on, and the largest norm among those that die."""
-        competing = self._competing[rows] & alive
-        strongest, largest_dying = _largest(norms, competing, self._n_competing)
-        return strongest | self.forced[rows], largest_dying
+    def survivors(self, norms: Array, now: _Remaining) -> tuple[Mask, float]:
+        """Return which rows remain, and the largest norm among those that are eliminated."""
+        competing = self._competing[now.rows] & now.alive
+        strongest, largest_dropped = _largest(norms, competing, self._n_competing)
+        return strongest | self.forced[now.rows], largest_dropped
 
     def all_rows(self) -> Indices:
         """Return the rows that are there before the first step."""
         return np.flatnonzero(self._competing | self.forced)
-
-
-class _History:
-    """What is noted of every step; objective and variance also of the start."""
-
-    def __init__(self, start: Report, total_variance: float) -> None:
-        self._total_variance = total_variance
-        self.lambdas: list[float] = []
-        self.living: list[int] = []
-        self.objectives: list[float] = []
-        self.carried: list[float] = []
-        self._take(start)
-
-    @property
-    def n_iter(self) -> int:
-        return len(self.lambdas)
-
-    def record(self, weight: float, n_living: int, report: Report) -> None:
-        self.lambdas.append(weight)
-        self.living.append(n_living)
-        self._take(report)
-
-    def _take(self, report: Report) -> None:
-        objective, variance = report.totals
-        self.objectives.append(float(objective))
-        self.carried.append(float(variance) / self._total_variance)
 
 
 def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
@@ -321,7 +298,8 @@ def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
     The frame over the last rows is nearly square, and the norms of its rows nearly equal: they have
     no more to say. Forced rows come first.
     """
-    across, among = scatter.regression_rows(rows)
+    across = scatter.rows(rows)
+    among = across[:, rows]
     floor = 1e-10 * among.diagonal()
     order = []
     waiting = np.ones(rows.size, dtype=bool)
@@ -344,7 +322,7 @@ def _largest(norms: Array, competing: Mask, count: int) -> tuple[Mask, float]:
 
     Also returns the largest norm among the other competing rows.
     """
-    # A partition instead of a sort: with many millions of rows this is what the client waits for.
+    # A partition instead of a sort: with many millions of rows this is what takes time.
     keys = np.where(competing, -norms, np.inf)
     alive = np.zeros(norms.size, dtype=bool)
     if count:
@@ -356,9 +334,9 @@ def _largest(norms: Array, competing: Mask, count: int) -> tuple[Mask, float]:
 
 
 def _survivors_factor(norms: Array, alive: Mask, forced: Mask, strength: float, p: float) -> Array:
-    """Return the factor of each row: the proximal map's for the living, one for the forced."""
+    """Return the factor of each row: the proximal map's if it remains, one if it is forced."""
     factor = shrink_factor(norms, strength, p)
-    # At the threshold itself zero and the branch above are both minimizers; a living row that ties
-    # with a dying one takes the branch.
+    # At the threshold itself zero and the branch above are both minimizers; a row that remains and
+    # ties with one that is eliminated takes the branch.
     factor = np.where(alive, np.maximum(factor, 2.0 * (1.0 - p) / (2.0 - p)), 0.0)
     return np.where(forced, 1.0, factor)

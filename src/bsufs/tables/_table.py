@@ -50,9 +50,8 @@ class Table:
     >>> path = os.path.join(tempfile.mkdtemp(), "table.csv")
     >>> with open(path, "w") as file:
     ...     _ = file.write("id,a,b,c\nu,1,2,0\nv,3,5,0\nw,5,8,1\n")
-    >>> table, selector = open_table(path, batch_rows=2, ignore=["id"]), BSUFS(1)
-    >>> for batch in table.batches():
-    ...     selector = selector.partial_fit(batch)
+    >>> table = open_table(path, batch_rows=2, ignore=["id"])
+    >>> selector = BSUFS(1).fit_batches(table.batches())
     >>> [table.names[column] for column in selector.selected_features_]
     ['b']
     >>> write_table(table, path.replace("table", "small"), selector.selected_features_)

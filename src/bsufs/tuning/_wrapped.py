@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import check_random_state
 
-from bsufs._typing import Indices
 from bsufs.selectors._base import BaseSelector
-from bsufs.selectors._columns import feature_mask
-from bsufs.selectors.bsufs import BSUFS
 
 Setting = dict[str, Any]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
-def selector_inside(estimator: Any, seed: int, default: type[BaseSelector] = BSUFS) -> BaseSelector:
+def selector_inside(estimator: BaseSelector, seed: int) -> BaseSelector:
     """Return an unfitted copy of the selector to wrap, with a seed where it has none."""
-    if estimator is None:
-        estimator = default()
-    if not isinstance(estimator, BaseSelector):
-        raise TypeError(
-            "estimator must be a selector of bsufs.selectors, such as BSUFS(), got "
-            f"{estimator!r}. Leave it out for {default.__name__}()."
-        )
     inside: BaseSelector = clone(estimator)
     if "random_state" in inside.get_params() and inside.random_state is None:
         inside.set_params(random_state=seed)
@@ -60,14 +53,11 @@ def as_seed(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def with_column_numbers(
-    estimator: BaseSelector, names: Sequence[str] | None, n_features: int, order: Indices
-) -> BaseSelector:
-    """Return a copy whose `must_keep` and `never_keep` hold numbers instead of names."""
-    numbered: BaseSelector = clone(estimator)
-    for parameter in ("must_keep", "never_keep"):
-        features = estimator.get_params().get(parameter)
-        if features is not None:
-            mask = feature_mask(parameter, features, n_features, names)
-            numbered.set_params(**{parameter: np.flatnonzero(mask[order])})
-    return numbered
+def in_threads(
+    function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None
+) -> list[Result]:
+    """Apply a function to at least one item; the first one prepares what the others share."""
+    first, *others = items
+    # Threads: the work is in BLAS, and the data are shared instead of copied.
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads")
+    return [function(first), *parallel(delayed(function)(item) for item in others)]

@@ -3,43 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array, Indices, Mask
+from bsufs._typing import Array, Mask
 from bsufs.metrics.label_free import wilson_interval
-from bsufs.scatter import make_scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored, in_order_of_rank
-from bsufs.selectors._columns import canonical_order
 from bsufs.selectors._data import FitData
 from bsufs.selectors.bsufs import BSUFS
-from bsufs.solvers.components import start_frame
 from bsufs.stiefel import polar_factor
 from bsufs.tuning._grids import default_paths
-from bsufs.tuning._wrapped import (
-    Setting,
-    as_seed,
-    checked_settings,
-    selector_inside,
-    with_column_numbers,
-)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """One run of the selector: its settings, and which rotation it starts from (0 for none)."""
-
-    setting: Setting
-    rotation: int
+from bsufs.tuning._wrapped import as_seed, checked_settings, in_threads, selector_inside
 
 
 class ConsensusSelector(BaseSelector):
@@ -58,8 +39,8 @@ class ConsensusSelector(BaseSelector):
         the parameters below say nothing else; `must_keep` and `never_keep` hold for the consensus
         too.
     n_features_to_select : int, float, "auto" or None, default=None
-        How many features to keep; as the estimator says by default. "auto" applies the rule of the
-        estimator to the consensus ranking.
+        How many features to keep; as the estimator says by default. "auto": as many as the
+        estimator keeps on all rows.
     param_grid : dict or list of dicts, optional
         Settings to run: names of parameters of the estimator with lists of values, which replace
         those that it has. By default, for `BSUFS`, the exponents 0, 1/2 and 1 for `p` with 3, 10
@@ -134,7 +115,7 @@ class ConsensusSelector(BaseSelector):
     feature is useful.
 
     A draw is half of the rows; all settings and starts see the same one, and their mean score
-    ranks the features in it. `BSUFS` forms the scatter and its principal components once a draw.
+    ranks the features in it. The scatter and its principal components are computed once per draw.
 
     References
     ----------
@@ -208,42 +189,47 @@ class ConsensusSelector(BaseSelector):
 
     @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override] # as the estimator inside does
-        return bool((BSUFS if self.estimator is None else self.estimator)._accepts_sparse)
+        return self._inside()._accepts_sparse
+
+    def _inside(self) -> BaseSelector:
+        return BSUFS() if self.estimator is None else self.estimator
 
     def _wanted(self) -> int | float | str:
-        if self.n_features_to_select is not None:
-            return super()._wanted()
-        return (BSUFS() if self.estimator is None else self.estimator)._wanted()
+        own = self.n_features_to_select
+        return self._inside()._wanted() if own is None else own
 
     def _fit(self, data: FitData) -> Scored:
-        X = data.X
+        self._plan_error_control(data)
         seed = as_seed(self.random_state)
-        d = X.shape[1]
-        inside = selector_inside(self.estimator, seed)
+        inside = selector_inside(self._inside(), seed)
         inside.set_params(n_features_to_select=self._wanted())
-        inside = with_column_numbers(inside, self._feature_names(), d, np.arange(d))
-        variances = data.variances
-        self._plan_error_control(X.shape[0], variances)
-        runs = list(self._runs(inside))
-        trials = self._trials(inside, X, runs, seed)
-        self.trial_rankings_ = self._rankings(trials, variances, data.place)
+        runs = list(self._runs(inside, seed))
 
-        def auto_n_features(best_first: Indices) -> int:
-            return _prepared(inside, d)._fit(data).auto_n_features(best_first)
+        def scores_of_run(run: BaseSelector) -> Array:
+            return self._scores(run, data)
 
+        def scores_of_draw(draw: FitData) -> Array:
+            return np.asarray(np.mean([self._scores(run, draw) for run in runs], axis=0))
+
+        trials = np.array(
+            in_threads(scores_of_draw, self._draws(data, seed), self.n_jobs)
+            if self.n_pairs
+            else in_threads(scores_of_run, runs, self.n_jobs)
+        )
+        self.trial_rankings_ = self._rankings(trials, data)
         return Scored(
             scores=trials.mean(axis=0),
-            variances=variances,
+            variances=data.variances,
             position=data.place,
-            auto_n_features=auto_n_features,
+            auto_n_features=lambda _: int(np.count_nonzero(clone(inside).fit(data).support_)),
         )
 
-    def _plan_error_control(self, n_samples: int, variances: Array) -> None:
+    def _plan_error_control(self, data: FitData) -> None:
         """Find out how many features a draw may propose for the bound to hold."""
-        if self.n_pairs and n_samples < 4:
+        if self.n_pairs and data.X.shape[0] < 4:
             raise ValueError(
                 "n_pairs splits the rows into halves of at least two, but X has n_samples = "
-                f"{n_samples}. Pass more rows, or n_pairs=0."
+                f"{data.X.shape[0]}. Pass more rows, or n_pairs=0."
             )
         if self.max_false_selections is None:
             return
@@ -253,7 +239,7 @@ class ConsensusSelector(BaseSelector):
                 "the usual number."
             )
         _, barred = self._forced_and_barred()
-        d = max(1, int(np.count_nonzero((variances > 0) & ~barred)))
+        d = max(1, int(np.count_nonzero((data.variances > 0) & ~barred)))
         slack = (2.0 * self.threshold - 1.0) * d
         q = min(math.isqrt(math.floor(self.max_false_selections * slack + 1e-9)), d)
         if q < 1:
@@ -265,41 +251,49 @@ class ConsensusSelector(BaseSelector):
         self.n_per_draw_ = q
         self.false_selection_bound_ = q**2 / slack
 
-    def _runs(self, inside: BaseSelector) -> Iterator[_Run]:
+    def _runs(self, inside: BaseSelector, seed: int) -> Iterator[BaseSelector]:
+        """Yield a selector for every setting and start."""
         grid = default_paths(inside) if self.param_grid is None else self.param_grid
-        starts = self.n_rotations + 1 if isinstance(inside, BSUFS) else 1
         for setting in checked_settings(grid, inside):
-            for rotation in range(starts):
-                yield _Run(setting, rotation)
+            run = clone(inside).set_params(**setting)
+            if not isinstance(run, BSUFS):
+                yield run
+                continue
+            given = not isinstance(run.init, str)
+            yield run if given else run.set_params(init="pca")
+            for rotation in range(1, self.n_rotations + 1):
+                numbers = np.random.default_rng([seed, rotation])
+                if given:
+                    start = np.asarray(run.init)
+                    turn = polar_factor(numbers.standard_normal(2 * start.shape[1:]))
+                    yield clone(run).set_params(init=start @ turn)
+                else:
+                    number = int(numbers.integers(2**31))
+                    yield clone(run).set_params(init="rotated-pca", random_state=number)
 
-    def _trials(self, inside: BaseSelector, X: Any, runs: Sequence[_Run], seed: int) -> Array:
-        """Return the scores of each draw, or of each run where all see all rows."""
-        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        if not self.n_pairs:
-            draw = _Draw(inside, X, seed)
-            draw.prepare(runs)
-            scores = parallel(delayed(draw.scores)(run, self.aggregate) for run in runs)
-            return np.array(scores)
-
-        def mean_scores(rows: Indices) -> Array:
-            draw = _Draw(inside, X[rows], seed)
-            return np.asarray(np.mean([draw.scores(run, self.aggregate) for run in runs], axis=0))
-
-        return np.array(parallel(delayed(mean_scores)(rows) for rows in self._halves(X, seed)))
-
-    def _halves(self, X: Any, seed: int) -> Iterator[Indices]:
-        n = X.shape[0]
+    def _draws(self, data: FitData, seed: int) -> Iterator[FitData]:
+        """Yield halves of the rows in complementary pairs."""
+        n = data.X.shape[0]
         for number in range(self.n_pairs):
             shuffled = np.random.default_rng([seed, number]).permutation(n)
-            yield np.sort(shuffled[: n // 2])
-            yield np.sort(shuffled[n // 2 : 2 * (n // 2)])
+            for half in (shuffled[: n // 2], shuffled[n // 2 : 2 * (n // 2)]):
+                yield FitData(data.X[np.sort(half)], names=data.names)
 
-    def _rankings(self, trials: Array, variances: Array, position: Indices) -> NDArray[np.int32]:
+    def _scores(self, run: BaseSelector, draw: FitData) -> Array:
+        """Return the scores, or ranks, of a run in the range from 0 to 1."""
+        found = clone(run).fit(draw).scores_
+        if self.aggregate == "rank":
+            found = rankdata(found)
+        lowest, reach = found.min(), np.ptp(found)
+        return np.asarray((found - lowest) / reach if reach > 0 else np.zeros(found.size))
+
+    def _rankings(self, trials: Array, data: FitData) -> NDArray[np.int32]:
         """Rank the features in every trial, by the same rules as in the consensus."""
         forced, barred = self._forced_and_barred()
+        ties = (data.place, -data.variances)
         rankings = np.empty(trials.shape, dtype=np.int32)
         for ranking, scores in zip(rankings, trials, strict=True):
-            best_first = in_order_of_rank(scores, variances, forced, barred, (position, -variances))
+            best_first = in_order_of_rank(scores, data.variances, forced, barred, ties)
             ranking[best_first] = np.arange(1, scores.size + 1)
         return rankings
 
@@ -313,71 +307,3 @@ class ConsensusSelector(BaseSelector):
         if self.max_false_selections is not None:
             proposed = (self.trial_rankings_ <= self.n_per_draw_).mean(axis=0)
             self.stable_support_: Mask = proposed >= self.threshold
-
-
-class _Draw:
-    """Some rows, and what all runs on them share."""
-
-    def __init__(self, inside: BaseSelector, X: Any, seed: int) -> None:
-        self.inside, self.X, self.seed = inside, X, seed
-        self.frames: dict[Any, Array] = {}
-        if isinstance(inside, BSUFS):
-            self.order = canonical_order(X)
-            self.scatter = make_scatter(X, None, self.order)
-
-    def prepare(self, runs: Sequence[_Run]) -> None:
-        """Find the principal components before threads ask for them."""
-        for run in runs:
-            selector = self._selector(run)
-            if isinstance(selector, BSUFS):
-                self._frame(selector)
-
-    def _selector(self, run: _Run) -> BaseSelector:
-        selector = _prepared(self.inside, self.X.shape[1])
-        selector.set_params(**run.setting)
-        return selector
-
-    def scores(self, run: _Run, aggregate: str) -> Array:
-        """Return the scores, or ranks, of a run in the range from 0 to 1."""
-        selector = self._selector(run)
-        if isinstance(selector, BSUFS):
-            W = self._frame(selector)
-            if run.rotation:
-                m = W.shape[1]
-                rng = np.random.default_rng([self.seed, run.rotation])
-                W = W @ polar_factor(rng.standard_normal((m, m)))
-            selector.set_params(init=W)
-            found = selector._solve(self.scatter, self.order).scores
-        else:
-            found = selector.fit(self.X).scores_
-        if aggregate == "rank":
-            found = rankdata(found)
-        lowest, reach = found.min(), np.ptp(found)
-        return np.asarray((found - lowest) / reach if reach > 0 else np.zeros(found.size))
-
-    def _frame(self, selector: BSUFS) -> Array:
-        """Return the start of a run, with a row for each column of X."""
-        if not isinstance(selector.init, str):
-            return np.asarray(selector.init, dtype=np.float64)
-        m = selector.n_components
-        if m not in self.frames:
-            _, barred = selector._forced_and_barred()
-            allowed = self.order[~barred[self.order]]
-            scatter = self.scatter
-            if barred.any():
-                scatter = scatter.restricted(~barred[self.order])
-            if not scatter.diagonal().any():
-                # Left to the solver, which says what is wrong.
-                return np.eye(self.X.shape[1], 1)
-            found = start_frame(scatter, m)[1]
-            frame = np.zeros((self.X.shape[1], found.shape[1]))
-            frame[allowed] = found
-            self.frames[m] = frame
-        return self.frames[m]
-
-
-def _prepared(inside: BaseSelector, n_features: int) -> BaseSelector:
-    """Return a copy that knows the number of columns, as after validation."""
-    selector: BaseSelector = clone(inside)
-    selector.n_features_in_ = n_features
-    return selector

@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,70 +24,79 @@ from sklearn.utils import check_array
 from bsufs._typing import Array, Indices
 from bsufs.metrics.kmeans import batched_kmeans
 from bsufs.metrics.label_free import (
-    _columns,
-    clustering_agreement,
+    Measure,
+    clustering_similarities,
+    column_numbers,
     nogueira_stability,
     redundancy,
 )
-from bsufs.scatter import make_scatter
+from bsufs.selectors._data import FitData
 from bsufs.solvers.components import components_above_noise
-
-Measure = Literal["nmi", "ari"]
 
 # The scatter matrices of all folds are kept while they take no more than this; beyond, the rows
 # that a feature set needs are computed for each set.
 _SCATTER_BYTES = 2**28
 
 
-# --- what the data have to say, prepared once ----------------------------------------------------
-
-
 class EvaluationData:
-    """Data prepared to judge many feature sets: folds, clusterings and a number of clusters.
+    """A table prepared to judge many sets of its columns: folds, clusterings, number of clusters.
 
     Everything is computed when it is first asked for, from the data and the seed alone, so any
-    number of threads may share it.
+    number of threads may share it. No value depends on the order of the columns.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        All columns, finite numbers; never changed. Selectors share what they have found by passing
+        the data of their fit instead.
+    random_state : int, default=0
+        Seed of whatever is random.
+
+    Attributes
+    ----------
+    X : array of shape (n_samples, n_features)
+        The data.
     """
 
-    def __init__(self, X: ArrayLike, random_state: int = 0) -> None:
-        self.X: Array = check_array(X, dtype=np.float64)
+    def __init__(self, X: Any, random_state: int = 0) -> None:
+        self.fit_data = X if isinstance(X, FitData) else FitData(check_array(X, dtype=np.float64))
+        self.X: Array = check_array(self.fit_data.X, dtype=np.float64)
         self.random_state = random_state
         self._folds: dict[tuple[int, int], list[_Fold]] = {}
         self._all_labels: dict[tuple[int, int], NDArray[np.int32]] = {}
         # The last clusterings of selected features: two criteria look at the same ones.
         self._last_labels: tuple[Any, NDArray[np.int32]] | None = None
-        self._n_clusters: int | None = None
 
-    @property
+    def columns(self, features: ArrayLike) -> Indices:
+        """Return the numbers of some columns, in an order that depends on their contents alone."""
+        numbers = column_numbers(features, self.X.shape[1], "features")
+        return numbers[np.argsort(self.fit_data.place[numbers])]
+
+    @cached_property
     def n_clusters(self) -> int:
-        """One more than the principal components above the noise edge.
-
-        K separate centers span K - 1 dimensions; at least 2, at most the number of samples.
-        """
-        if self._n_clusters is None:
-            m = components_above_noise(make_scatter(self.X))
-            self._n_clusters = min(m + 1, self.X.shape[0])
-        return self._n_clusters
+        """One more than the components above the noise edge: K centers span K - 1 dimensions."""
+        found: int = min(components_above_noise(self.fit_data.scatter) + 1, self.X.shape[0])
+        return found
 
     def clusterings(
         self, features: Indices | None, n_clusters: int | str, n_runs: int
     ) -> NDArray[np.int32]:
-        """Return the clusters that restarts of k-means find."""
+        """Return the clusters that restarts of k-means find on some columns, or on all."""
         K = self.n_clusters if isinstance(n_clusters, str) else n_clusters
+
+        def labels(columns: Indices) -> NDArray[np.int32]:
+            seed = self.random_state
+            return batched_kmeans(self.X[:, columns], K, n_runs=n_runs, random_state=seed).labels
+
         if features is None:
             if (K, n_runs) not in self._all_labels:
-                self._all_labels[K, n_runs] = self._kmeans(self.X, K, n_runs)
+                self._all_labels[K, n_runs] = labels(self.fit_data.order)
             return self._all_labels[K, n_runs]
         key = (features.tobytes(), K, n_runs)
         last = self._last_labels
         if last is None or last[0] != key:
-            last = (key, self._kmeans(self.X[:, features], K, n_runs))
-            self._last_labels = last
+            last = self._last_labels = (key, labels(features))
         return last[1]
-
-    def _kmeans(self, X: Array, n_clusters: int, n_runs: int) -> NDArray[np.int32]:
-        runs = batched_kmeans(X, n_clusters, n_runs=n_runs, random_state=self.random_state)
-        return runs.labels
 
     def held_out_share(
         self, features: Indices, n_folds: int, ridges: Sequence[float], permutation: int = 0
@@ -98,37 +108,31 @@ class EvaluationData:
         total = sum(fold.total for fold in folds)
         if total == 0:
             return 1.0
-        errors = np.sum([fold.errors(features, ridges) for fold in folds], axis=0)
+        places = self.fit_data.place[features]
+        errors = np.sum([fold.errors(places, ridges) for fold in folds], axis=0)
         return float(1.0 - errors.min() / total)
 
     def _split(self, n_folds: int, permutation: int) -> list[_Fold]:
         n = self.X.shape[0]
         # In units of the largest entry squares stay in range.
-        X = np.ldexp(self.X, -math.frexp(float(np.abs(self.X).max()))[1])
+        X = np.ldexp(self.X[:, self.fit_data.order], -math.frexp(float(np.abs(self.X).max()))[1])
         X -= X.mean(axis=0)
         if permutation:
             X = np.random.default_rng([self.random_state, permutation]).permuted(X, axis=0)
         shuffled = np.random.default_rng(self.random_state).permutation(n)
         parts = np.array_split(shuffled, min(n_folds, n))
         keep = 16 * len(parts) * X.shape[1] ** 2 <= _SCATTER_BYTES
-        folds: list[_Fold] = []
-        for held_out in parts:
-            train = np.setdiff1d(shuffled, held_out)
-            folds.append(
-                _TallFold(X, train, held_out, keep)
-                if X.shape[1] <= train.size
-                else _WideFold(X, train, held_out)
-            )
-        return folds
+        return [_Fold(X, np.setdiff1d(shuffled, part), part, keep) for part in parts]
 
-    def subsample(self, number: int, share: float) -> Indices:
-        """Return the rows of a random subsample."""
+    def subsample(self, number: int, share: float) -> FitData:
+        """Return a random part of the rows, at least two."""
         n = self.X.shape[0]
         draw = np.random.default_rng([self.random_state, number]).permutation(n)
-        return np.sort(draw[: max(2, round(share * n))])
+        rows = np.sort(draw[: max(2, round(share * n))])
+        return FitData(self.fit_data.X[rows], names=self.fit_data.names)
 
 
-class _Fold(ABC):
+class _Fold:
     """Training and held-out rows, in a form from which regression on any columns is read off.
 
     With A the selected columns of the training rows Y and A_H those of the held-out rows H, both
@@ -136,78 +140,57 @@ class _Fold(ABC):
     basis of eigenvectors the squared error is a quadratic form in the weights 1 / (eigenvalue +
     t), so that one decomposition serves every t, and no prediction is ever formed.
 
-    The folds share X; only its mean over the training rows is kept for each.
+    The folds share X. Where there are at least as many training rows as columns, all that is needed
+    are rows of Y'Y and H'H; else YY' and HY', which are smaller than X.
     """
 
-    total: float
-
-    def __init__(self, X: Array, train: Indices, held_out: Indices) -> None:
+    def __init__(self, X: Array, train: Indices, held_out: Indices, keep: bool) -> None:
         self.X, self.train, self.held_out = X, train, held_out
-        self.mean: Array = X[train].mean(axis=0)
+        self.mean = X[train].mean(axis=0)
+        Y, H = self._rows(slice(None))
+        self.total = float(np.vdot(H, H))
+        self.tall = X.shape[1] <= train.size
+        self.products: tuple[Any, Any] | None = None
+        if not self.tall:
+            self.products = Y @ Y.T, H @ Y.T
+        elif keep:
+            self.products = Y.T @ Y, H.T @ H
 
-    def _rows(self, rows: Indices, features: Indices | slice) -> Array:
-        centered: Array = self.X[_grid(rows, features)] - self.mean[features]
-        return centered
-
-    @abstractmethod
-    def _form(self, features: Indices) -> tuple[Array, Array, Array]:
-        """Return eigenvalues v, the linear term g and the quadratic term Q of the error.
-
-        The error is total - 2 w'g + w'Q w with w = 1 / (v + t).
-        """
+    def _rows(self, features: Indices | slice) -> tuple[Array, Array]:
+        """Return the training and the held-out rows of some columns."""
+        X: Array = self.X[:, features]
+        return X[self.train] - self.mean[features], X[self.held_out] - self.mean[features]
 
     def errors(self, features: Indices, ridges: Sequence[float]) -> Array:
         """Return the squared error on the held-out rows for each ridge weight."""
+        nothing_explained = np.full(len(ridges), self.total)
         if features.size == 0:
-            return np.full(len(ridges), self.total)
-        values, linear, quadratic = self._form(features)
+            return nothing_explained
+        values, linear, quadratic = (self._tall if self.tall else self._wide)(features)
         scale = float(values.mean())
         if scale <= 0:
-            return np.full(len(ridges), self.total)
+            return nothing_explained
         weights = 1.0 / (np.maximum(values, 0.0)[:, None] + scale * np.asarray(ridges))
         bent = np.einsum("it,it->t", weights, quadratic @ weights)
         return np.asarray(self.total - 2.0 * (linear @ weights) + bent)
 
+    # Both return eigenvalues v, the linear term g and the quadratic term Q of the error
+    # total - 2 w'g + w'Q w with w = 1 / (v + t).
 
-class _TallFold(_Fold):
-    """At least as many rows as columns: all that is needed are rows of two d x d scatters."""
-
-    def __init__(self, X: Array, train: Indices, held_out: Indices, keep: bool) -> None:
-        super().__init__(X, train, held_out)
-        self.scatters: list[Array] | None = None
-        everything = slice(None)
-        H = self._rows(held_out, everything)
-        self.total = float(np.vdot(H, H))
-        if keep:
-            Y = self._rows(train, everything)
-            self.scatters = [Y.T @ Y, H.T @ H]
-
-    def _scatter_rows(self, features: Indices) -> list[Array]:
-        if self.scatters is not None:
-            return [scatter[features] for scatter in self.scatters]
-        parts = (self._rows(rows, slice(None)) for rows in (self.train, self.held_out))
-        return [part[:, features].T @ part for part in parts]
-
-    def _form(self, features: Indices) -> tuple[Array, Array, Array]:
-        train, held_out = self._scatter_rows(features)
-        values, basis = linalg.eigh(train[:, features], check_finite=False)
-        linear = _rotated(held_out @ train.T, basis).diagonal()
-        quadratic = _rotated(held_out[:, features], basis) * _rotated(train @ train.T, basis)
+    def _tall(self, features: Indices) -> tuple[Array, Array, Array]:
+        if self.products is None:
+            among, held_out = (part[:, features].T @ part for part in self._rows(slice(None)))
+        else:
+            among, held_out = (product[features] for product in self.products)
+        values, basis = linalg.eigh(among[:, features], check_finite=False)
+        linear = _rotated(held_out @ among.T, basis).diagonal()
+        quadratic = _rotated(held_out[:, features], basis) * _rotated(among @ among.T, basis)
         return values, linear, quadratic
 
-
-class _WideFold(_Fold):
-    """More columns than rows: products over all columns are kept as n x n, smaller than X."""
-
-    def __init__(self, X: Array, train: Indices, held_out: Indices) -> None:
-        super().__init__(X, train, held_out)
-        Y, H = (self._rows(rows, slice(None)) for rows in (train, held_out))
-        self.among = Y @ Y.T
-        self.across = H @ Y.T
-        self.total = float(np.vdot(H, H))
-
-    def _form(self, features: Indices) -> tuple[Array, Array, Array]:
-        A, A_held_out = (self._rows(rows, features) for rows in (self.train, self.held_out))
+    def _wide(self, features: Indices) -> tuple[Array, Array, Array]:
+        assert self.products is not None
+        among, across = self.products
+        A, A_held_out = self._rows(features)
         if features.size <= len(A):
             values, basis = linalg.eigh(A.T @ A, check_finite=False)
             left, right = A_held_out @ basis, A @ basis
@@ -215,8 +198,12 @@ class _WideFold(_Fold):
             # The same regression by samples: A_H A' (A A' + t I)^-1 Y.
             values, right = linalg.eigh(A @ A.T, check_finite=False)
             left = A_held_out @ (A.T @ right)
-        linear = np.einsum("ij,ij->j", left, self.across @ right)
-        return values, linear, (left.T @ left) * (right.T @ self.among @ right)
+        linear = np.einsum("ij,ij->j", left, across @ right)
+        return values, linear, (left.T @ left) * _rotated(among, right)
+
+
+def _rotated(A: Array, basis: Array) -> Array:
+    return basis.T @ A @ basis
 
 
 def _require_count(name: str, value: Any, least: int) -> None:
@@ -224,24 +211,12 @@ def _require_count(name: str, value: Any, least: int) -> None:
         raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
 
 
-def _grid(rows: Indices, columns: Indices | slice) -> Any:
-    """Return an index of the entries in some rows and columns, one copy instead of two."""
-    return (rows, columns) if isinstance(columns, slice) else np.ix_(rows, columns)
-
-
-def _rotated(A: Array, basis: Array) -> Array:
-    return basis.T @ A @ basis
-
-
-# --- the criteria --------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Criterion(ABC):
     """A number that says how good a set of features is, from the data alone.
 
     A subclass is a frozen dataclass: its fields are its settings. It names itself, says in which
-    direction it is good, what it costs, and implements `judge`.
+    direction it is good, and implements `judge`.
 
     Attributes
     ----------
@@ -249,27 +224,24 @@ class Criterion(ABC):
         What the criterion is called in tables.
     larger_is_better : bool
         Its direction.
-    cost : str
-        What judging one set of k of d features on n samples costs.
     needs_selector : bool
         Whether it judges the way the features were selected, and has to repeat it.
     """
 
     name: ClassVar[str]
     larger_is_better: ClassVar[bool] = True
-    cost: ClassVar[str]
     needs_selector: ClassVar[bool] = False
 
     @abstractmethod
-    def judge(self, evidence: EvaluationData, features: Indices, selector: Any = None) -> float:
+    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         """Judge one set of features.
 
         Parameters
         ----------
-        evidence : EvaluationData
+        data : EvaluationData
             The data, prepared.
         features : array of int
-            The selected columns, distinct and in ascending order.
+            The selected columns, in the order of `EvaluationData.columns`.
         selector : selector, optional
             What selected them; only looked at where the criterion `needs_selector`.
 
@@ -300,8 +272,8 @@ class Criterion(ABC):
         float
             The value; `larger_is_better` tells its direction.
         """
-        evidence = EvaluationData(X, random_state)
-        columns = _columns(features, evidence.X.shape[1], "features")
+        data = EvaluationData(X, random_state)
+        columns = data.columns(features)
         if columns.size == 0:
             raise ValueError("features must hold at least one column, got none.")
         if self.needs_selector and selector is None:
@@ -309,7 +281,7 @@ class Criterion(ABC):
                 f"selector must be given for the criterion {self.name!r}, which repeats the "
                 "selection; got None. Pass the selector that found the features."
             )
-        return self.judge(evidence, columns, selector)
+        return self.judge(data, columns, selector)
 
 
 @dataclass(frozen=True)
@@ -339,10 +311,6 @@ class HeldOutReconstruction(Criterion):
     """
 
     name = "reconstruction"
-    cost = (
-        "O(k^2 d) a fold, and O(n k d) where the d x d matrices of all folds exceed 256 MB; "
-        "O(n^2 k + n k^2) where d > n; once O(n d min(n, d)) a fold"
-    )
 
     n_folds: int = 5
     ridges: tuple[float, ...] = (1e-3, 1e-2, 1e-1, 1.0)
@@ -355,10 +323,8 @@ class HeldOutReconstruction(Criterion):
                 "(1e-3, 1e-2, 1e-1, 1.0)."
             )
 
-    def judge(  # noqa: D102 -- described in the base class
-        self, evidence: EvaluationData, features: Indices, selector: Any = None
-    ) -> float:
-        return evidence.held_out_share(features, self.n_folds, self.ridges)
+    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:  # noqa: D102
+        return data.held_out_share(features, self.n_folds, self.ridges)
 
 
 @dataclass(frozen=True)
@@ -389,7 +355,6 @@ class PermutationGap(HeldOutReconstruction):
     """
 
     name = "permutation_gap"
-    cost = "1 + n_permutations times that of reconstruction, and as many copies in memory"
 
     n_permutations: int = 3
 
@@ -397,11 +362,9 @@ class PermutationGap(HeldOutReconstruction):
         super().__post_init__()
         _require_count("n_permutations", self.n_permutations, 1)
 
-    def judge(  # noqa: D102 -- described in the base class
-        self, evidence: EvaluationData, features: Indices, selector: Any = None
-    ) -> float:
+    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:  # noqa: D102
         shares = [
-            evidence.held_out_share(features, self.n_folds, self.ridges, number)
+            data.held_out_share(features, self.n_folds, self.ridges, number)
             for number in range(self.n_permutations + 1)
         ]
         return shares[0] - float(np.mean(shares[1:]))
@@ -449,15 +412,13 @@ class ClusteringAgreement(_OfClusterings):
     """
 
     name = "clustering_agreement"
-    cost = "n_runs times k-means on k columns; once n_runs times k-means on all"
 
-    def judge(  # noqa: D102 -- described in the base class
-        self, evidence: EvaluationData, features: Indices, selector: Any = None
-    ) -> float:
+    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:  # noqa: D102
         selected, everything = (
-            evidence.clusterings(which, self.n_clusters, self.n_runs) for which in (features, None)
+            data.clusterings(which, self.n_clusters, self.n_runs) for which in (features, None)
         )
-        return clustering_agreement(selected, everything, self.measure)
+        pairs = [clustering_similarities(one, everything, self.measure) for one in selected]
+        return float(np.mean(pairs))
 
 
 @dataclass(frozen=True)
@@ -486,13 +447,14 @@ class RestartAgreement(_OfClusterings):
     """
 
     name = "restart_agreement"
-    cost = "n_runs times k-means on k columns, shared with clustering_agreement"
 
-    def judge(  # noqa: D102 -- described in the base class
-        self, evidence: EvaluationData, features: Indices, selector: Any = None
-    ) -> float:
-        runs = evidence.clusterings(features, self.n_clusters, self.n_runs)
-        return clustering_agreement(runs, measure=self.measure)
+    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:  # noqa: D102
+        runs = data.clusterings(features, self.n_clusters, self.n_runs)
+        pairs = [
+            clustering_similarities(one, runs[number + 1 :], self.measure)
+            for number, one in enumerate(runs[:-1])
+        ]
+        return float(np.mean(np.concatenate(pairs)))
 
 
 @dataclass(frozen=True)
@@ -513,12 +475,9 @@ class Redundancy(Criterion):
 
     name = "redundancy"
     larger_is_better = False
-    cost = "O(n k^2)"
 
-    def judge(  # noqa: D102 -- described in the base class
-        self, evidence: EvaluationData, features: Indices, selector: Any = None
-    ) -> float:
-        return redundancy(evidence.X[:, features])
+    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:  # noqa: D102
+        return redundancy(data.X[:, features])
 
 
 @dataclass(frozen=True)
@@ -549,7 +508,6 @@ class SubsampleStability(Criterion):
     """
 
     name = "stability"
-    cost = "n_subsamples selections"
     needs_selector = True
 
     n_subsamples: int = 10
@@ -560,17 +518,18 @@ class SubsampleStability(Criterion):
         if not 0 < self.share < 1:
             raise ValueError(f"share must be between 0 and 1, got {self.share!r}.")
 
-    def judge(  # noqa: D102 -- described in the base class
-        self, evidence: EvaluationData, features: Indices, selector: Any = None
-    ) -> float:
-        if features.size == evidence.X.shape[1]:
+    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:  # noqa: D102
+        if features.size == data.X.shape[1]:
             return 1.0  # There was nothing to choose, so nothing can differ.
         again = clone(selector).set_params(n_features_to_select=int(features.size))
-        selections = [
-            clone(again).fit(evidence.X[evidence.subsample(number, self.share)]).support_
-            for number in range(self.n_subsamples)
-        ]
-        return nogueira_stability(selections).value
+        supports = np.array(
+            [
+                clone(again).fit(data.subsample(number, self.share)).support_
+                for number in range(self.n_subsamples)
+            ]
+        )
+        # In an order of the columns that does not depend on where they were.
+        return nogueira_stability(supports[:, data.fit_data.order]).value
 
 
 @dataclass(frozen=True)
@@ -594,8 +553,6 @@ class RankMean:
         "rank_mean".
     larger_is_better : bool
         True: 1 is the best of all in everything.
-    cost : str
-        That of its parts.
 
     Examples
     --------
@@ -607,7 +564,6 @@ class RankMean:
 
     name: ClassVar[str] = "rank_mean"
     larger_is_better: ClassVar[bool] = True
-    cost: ClassVar[str] = "that of its parts"
 
     criteria: tuple[Criterion, ...] = (
         HeldOutReconstruction(),
@@ -652,16 +608,18 @@ def oriented(criterion: Criterion | RankMean, values: ArrayLike) -> Array:
     return np.where(np.isnan(column), -np.inf, column)
 
 
-_NAMED: tuple[Criterion | RankMean, ...] = (
-    HeldOutReconstruction(),
-    PermutationGap(),
-    ClusteringAgreement(),
-    RestartAgreement(),
-    Redundancy(),
-    SubsampleStability(),
-    RankMean(),
-)
-CRITERIA: Mapping[str, Criterion | RankMean] = {criterion.name: criterion for criterion in _NAMED}
+CRITERIA: Mapping[str, Criterion | RankMean] = {
+    criterion.name: criterion
+    for criterion in (
+        HeldOutReconstruction(),
+        PermutationGap(),
+        ClusteringAgreement(),
+        RestartAgreement(),
+        Redundancy(),
+        SubsampleStability(),
+        RankMean(),
+    )
+}
 
 
 def as_criterion(criterion: str | Criterion | RankMean, parameter: str) -> Criterion | RankMean:

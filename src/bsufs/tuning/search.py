@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import SelectorMixin
@@ -18,18 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector
-from bsufs.selectors._columns import canonical_order
 from bsufs.selectors._data import FitData
-from bsufs.selectors._validation import require_two_rows
 from bsufs.selectors.aligned_bsufs import AlignedBSUFS
 from bsufs.tuning._grids import default_grid
-from bsufs.tuning._wrapped import (
-    Setting,
-    as_seed,
-    checked_settings,
-    selector_inside,
-    with_column_numbers,
-)
+from bsufs.tuning._wrapped import Setting, as_seed, checked_settings, in_threads, selector_inside
 from bsufs.tuning.criteria import (
     CRITERIA,
     Criterion,
@@ -40,20 +32,14 @@ from bsufs.tuning.criteria import (
     with_parts,
 )
 
-# What the search takes over from the selector that it has chosen.
-_DELEGATED = ("scores_", "ranking_", "support_", "selected_features_", "n_features_in_")
-
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A setting, the number of features asked for with it, and what it selected."""
+    """A setting, the unfitted selector that has it, and what this selected."""
 
     setting: Setting
-    n_features_to_select: Any
+    selector: BaseSelector
     support: Mask
-
-    def parameters(self) -> Setting:
-        return {**self.setting, "n_features_to_select": self.n_features_to_select}
 
 
 # scikit-learn has no type hints, so its classes are Any to the type checker.
@@ -189,53 +175,50 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             delattr(self, name)
         self._validate_params()
         decisive = as_criterion(self.criterion, "criterion")
-        criteria = with_parts([decisive, *self._reported()])
+        criteria = [decisive, *self._reported(decisive)]
+        parts = with_parts(criteria)
         seed = as_seed(self.random_state)
-        estimator = selector_inside(self.estimator, seed, AlignedBSUFS)
-        data, names = _validated(estimator, X)
-        settings = self._settings(estimator, data)
-        candidates = self._candidates(estimator, X, settings)
-        values = self._judged(estimator, candidates, criteria, data, names, seed)
-        for combination in (decisive, *self._reported()):
-            if isinstance(combination, RankMean):
-                values[combination.name] = combination.combine(values)
+        estimator = AlignedBSUFS() if self.estimator is None else self.estimator
+        estimator = selector_inside(estimator, seed)
+        data = _checked(X, estimator)
+        grid = default_grid(estimator, data) if self.param_grid is None else self.param_grid
+        candidates = self._candidates(estimator, data, checked_settings(grid, estimator))
+        values = self._judged(candidates, parts, EvaluationData(data, seed))
+        for criterion in criteria:
+            if isinstance(criterion, RankMean):
+                values[criterion.name] = criterion.combine(values)
         sizes = np.array([np.count_nonzero(candidate.support) for candidate in candidates])
         quality = oriented(decisive, values[decisive.name])
         best = _best(quality, sizes, self.tolerance)
 
-        fitted = clone(estimator).set_params(**candidates[best].parameters()).fit(X)
+        chosen = candidates[best]
+        fitted = clone(chosen.selector).fit(data)
         self.criteria_ = _table(candidates, sizes, values, quality, best)
         self.best_index_ = best
-        self.best_params_ = candidates[best].parameters()
+        number = chosen.selector.n_features_to_select
+        self.best_params_ = {**chosen.setting, "n_features_to_select": number}
         self.best_score_ = float(values[decisive.name][best])
         self.best_estimator_ = fitted
-        for name in _DELEGATED:
-            setattr(self, name, getattr(fitted, name))
-        if names is not None:
+        self.scores_, self.ranking_ = fitted.scores_, fitted.ranking_
+        self.support_, self.selected_features_ = fitted.support_, fitted.selected_features_
+        self.n_features_in_ = fitted.n_features_in_
+        if data.names is not None:
             self.feature_names_in_ = fitted.feature_names_in_
         return self
 
-    def _reported(self) -> list[Criterion | RankMean]:
+    def _reported(self, decisive: Criterion | RankMean) -> list[Criterion | RankMean]:
         """Return the criteria that are computed for the table only."""
-        if isinstance(self.report, str) and self.report != "all":
+        if not isinstance(self.report, str):
+            return [as_criterion(criterion, "report") for criterion in self.report]
+        if self.report != "all":
             raise ValueError(
                 "report must be 'all' or a list of names of criteria, got "
                 f"{self.report!r}. For a single one pass [{self.report!r}]."
             )
-        if isinstance(self.report, str):
-            # A criterion that decides with settings of its own stands for the one of its name.
-            decisive = as_criterion(self.criterion, "criterion")
-            own = {part.name: part for part in with_parts([decisive])}
-            return [
-                own.get(name, criterion)
-                for name, criterion in CRITERIA.items()
-                if isinstance(criterion, Criterion)
-            ]
-        return [as_criterion(criterion, "report") for criterion in self.report]
-
-    def _settings(self, estimator: BaseSelector, data: Array) -> list[Setting]:
-        grid = default_grid(estimator, data) if self.param_grid is None else self.param_grid
-        return checked_settings(grid, estimator)
+        # A criterion that decides with settings of its own stands for the one of its name.
+        own = {part.name: part for part in with_parts([decisive])}
+        singles = (one for one in CRITERIA.values() if isinstance(one, Criterion))
+        return [own.get(criterion.name, criterion) for criterion in singles]
 
     def _sizes(self, estimator: BaseSelector) -> list[Any]:
         """Return the numbers of features to try."""
@@ -252,73 +235,50 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return [size.item() if isinstance(size, np.generic) else size for size in asked]
 
     def _candidates(
-        self, estimator: BaseSelector, X: Any, settings: Sequence[Setting]
+        self, estimator: BaseSelector, data: FitData, settings: Sequence[Setting]
     ) -> list[_Candidate]:
-        """Select with every setting and every number of features."""
+        """Select with every number of features and every setting."""
 
-        def select(setting: Setting, size: Any) -> _Candidate:
+        def select(request: tuple[Any, Setting]) -> _Candidate:
+            size, setting = request
             plain = clone(estimator).set_params(n_features_to_select=size)
+            selector = clone(plain).set_params(**setting)
             try:
-                selector = clone(plain).set_params(**setting).fit(X)
+                return _Candidate(setting, selector, clone(selector).fit(data).support_)
             except (TypeError, ValueError) as error:
                 # Where the estimator as it is fails too, the setting is not to blame.
-                plain.fit(X)
+                plain.fit(data)
                 raise ValueError(
                     "param_grid must hold settings with which the estimator can be fitted, but "
                     f"{setting} is none. Correct it or take it out. The reason: {error}"
                 ) from error
-            return _Candidate(setting, size, selector.support_)
 
-        # Threads: the work is in BLAS, and the data are shared instead of copied.
-        found: list[_Candidate] = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(select)(setting, size)
-            for size in self._sizes(estimator)
-            for setting in settings
-        )
-        return found
+        return in_threads(select, product(self._sizes(estimator), settings), self.n_jobs)
 
     def _judged(
-        self,
-        estimator: BaseSelector,
-        candidates: Sequence[_Candidate],
-        criteria: Sequence[Criterion],
-        data: Array,
-        names: Sequence[str] | None,
-        seed: int,
+        self, candidates: Sequence[_Candidate], criteria: Sequence[Criterion], data: EvaluationData
     ) -> dict[str, Array]:
         """Return the values of every criterion, each distinct set of features judged once."""
-        order = canonical_order(data)
-        evidence = EvaluationData(data[:, order], seed)
+
+        def judged(by: Sequence[Criterion], some: Iterable[_Candidate]) -> list[list[float]]:
+            def judge(candidate: _Candidate) -> list[float]:
+                features = data.columns(candidate.support)
+                return [criterion.judge(data, features, candidate.selector) for criterion in by]
+
+            return in_threads(judge, some, self.n_jobs)
+
         of_sets = [criterion for criterion in criteria if not criterion.needs_selector]
         of_selectors = [criterion for criterion in criteria if criterion.needs_selector]
-
-        def judge(support: Mask) -> list[float]:
-            features = np.flatnonzero(support[order])
-            return [criterion.judge(evidence, features) for criterion in of_sets]
-
-        def judge_selector(candidate: _Candidate) -> list[float]:
-            features = np.flatnonzero(candidate.support[order])
-            selector = clone(estimator).set_params(**candidate.parameters())
-            selector = with_column_numbers(selector, names, order.size, order)
-            return [criterion.judge(evidence, features, selector) for criterion in of_selectors]
-
-        distinct = {candidate.support.tobytes(): candidate.support for candidate in candidates}
-        first, *others = distinct.values()
-        # The first set prepares what the others share.
-        rows = [judge(first)]
-        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        rows += parallel(delayed(judge)(support) for support in others)
-        by_set = dict(zip(distinct, rows, strict=True))
-        values = {
-            criterion.name: np.array(
-                [by_set[candidate.support.tobytes()][number] for candidate in candidates]
+        distinct = {candidate.support.tobytes(): candidate for candidate in candidates}
+        by_set = dict(zip(distinct, judged(of_sets, distinct.values()), strict=True))
+        rows = [
+            by_set[candidate.support.tobytes()] + by_selector
+            for candidate, by_selector in zip(
+                candidates, judged(of_selectors, candidates), strict=True
             )
-            for number, criterion in enumerate(of_sets)
-        }
-        if of_selectors:
-            rows = parallel(delayed(judge_selector)(candidate) for candidate in candidates)
-            for criterion, column in zip(of_selectors, zip(*rows, strict=True), strict=True):
-                values[criterion.name] = np.array(column)
+        ]
+        names = [criterion.name for criterion in (*of_sets, *of_selectors)]
+        values = dict(zip(names, np.transpose(rows), strict=True))
         return {criterion.name: values[criterion.name] for criterion in criteria}
 
     def _get_support_mask(self) -> Mask:
@@ -327,19 +287,15 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         return support
 
 
-def _validated(estimator: BaseSelector, X: Any) -> tuple[Array, Any]:
-    """Check the data as the estimator does; return them as an array, and their names."""
-    if isinstance(X, FitData):
-        return X.X, X.names
-    if sparse.issparse(X):
+def _checked(X: Any, estimator: BaseSelector) -> FitData:
+    """Check the data as the estimator does."""
+    if sparse.issparse(X.X if isinstance(X, FitData) else X):
         raise TypeError(
             "X must be dense, since the criteria look at whole columns; got a sparse matrix. Pass "
             "X.toarray() if it fits into memory."
         )
-    probe = clone(estimator)
-    data, _ = probe._validated(X, None, reset=True)
-    require_two_rows(data.shape[0])
-    return data, getattr(probe, "feature_names_in_", None)
+    data: FitData = clone(estimator)._fit_data(X, None)
+    return data
 
 
 def _best(quality: Array, sizes: Indices, tolerance: float) -> int:

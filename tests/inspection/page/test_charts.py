@@ -1,18 +1,20 @@
-"""Charts against the numbers they draw."""
+"""Charts and figures against the numbers they draw."""
 
 from __future__ import annotations
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from markupsafe import Markup
 
+from bsufs._colors import DIVERGING
+from bsufs.inspection.findings import Path, Stability
 from bsufs.inspection.page import _charts as charts
+from bsufs.inspection.page import _figures as figures
 
 
 def _circles(picture):
@@ -22,112 +24,90 @@ def _circles(picture):
     ]
 
 
-def test_an_element_escapes_all_but_elements():
-    inner = charts.element("title", "<b>")
-    found = charts.element("g", inner, "&", class_='x"y', stroke_width=2)
-    assert found == Markup('<g class="x&#34;y" stroke-width="2"><title>&lt;b&gt;</title>&amp;</g>')
+def _line(x, y, label="<b>", **settings):
+    settings = {"title": "t", "x_label": "x", "y_label": "y", "y_range": (0, 100)} | settings
+    line = charts.Series(label, np.asarray(x), np.asarray(y, dtype=float), "red")
+    return charts.line_chart([line], describe=lambda *point: str(point), **settings)
+
+
+def test_words_are_escaped():
+    picture = _line([1, 2], [0, 1], title='"<i>', x_label="&", y_label="<u>")
+    assert 'aria-label="&#34;&lt;i&gt;"' in picture
+    assert ">&amp;</text>" in picture
+    assert ">&lt;u&gt;</text>" in picture
+    assert "(&#39;&lt;b&gt;&#39;, 2, 1.0)" in picture
+    assert "<b>" not in picture
 
 
 def test_points_lie_where_their_numbers_are():
-    curve = pd.DataFrame(
-        {"explained": [0.0, 0.5, 1.0], "bound": [0.5, np.nan, 1.0]}, index=[1, 2, 3]
-    )
-    picture = charts.explained_chart(curve)
-    # The plot goes from 72 to 466 across and from 254 up to 34.
-    points = _circles(picture)
-    assert {(72.0, 254.0), (269.0, 144.0), (466.0, 34.0), (72.0, 144.0)} <= set(points)
-    assert len(points) == 5
-    assert "2 selected features explain 50.0 %" in picture
+    # The plot goes from 72 to 466 across and from 254 up to 34; what is not known is left out.
+    points = _circles(_line([1, 2, 3, 4], [0, 50, 100, np.nan]))
+    assert points == [(72.0, 254.0), (203.33, 144.0), (334.67, 34.0)]
 
 
 def test_a_logarithmic_axis():
-    path = {
-        "n_alive": np.array([100, 10, 1]),
-        "component_variance_ratio": np.array([0.9, 0.8, 0.7, 0.6]),
-        "lambda_row": np.array([0.1, 0.2, 0.3]),
-    }
-    picture = charts.path_chart(path, 10)
+    picture = _line([1, 2, 3], [100, 10, 1], y_range=(1, 100), log="y", mark=10)
     assert _circles(picture) == [(72.0, 34.0), (269.0, 144.0), (466.0, 254.0)]
-    assert "step 2: 10 features live; weight 0.2; components carry 70.0% of the variance" in picture
     # The selection is marked.
     assert "M72 144H466" in picture
 
 
-def test_many_points_are_thinned_with_their_ends():
-    d = 20_000
-    frame = pd.DataFrame(
-        {
-            "rank": np.arange(1, d + 1),
-            "score": np.linspace(1, 0, d),
-            "selected": np.arange(d) < 5,
-            "name": [f"x{i}" for i in range(d)],
-        }
-    )
-    picture = charts.score_chart(frame)
-    points = _circles(picture)
-    assert len(points) < 260
-    assert min(x for x, _ in points) == 72.0
-    assert max(x for x, _ in points) == 466.0
-    assert "x0: rank 1, score 1, kept" in picture
-    assert "x19999: rank 20000, score 0, left out" in picture
-
-
-@pytest.mark.parametrize("scores", [[2.0, 2.0], [1e9, -5.0], [3e-9, 1e-9], [5.0]])
-def test_any_scores_can_be_drawn(scores):
-    frame = pd.DataFrame(
-        {
-            "rank": range(1, len(scores) + 1),
-            "score": scores,
-            "selected": [True] + [False] * (len(scores) - 1),
-            "name": "x",
-        }
-    )
-    points = _circles(charts.score_chart(frame))
-    assert len(points) == len(scores)
-    assert all(34 <= y <= 254 for _, y in points)
+@pytest.mark.parametrize("log", ["", "x"])
+def test_many_points_are_thinned_with_their_ends(log):
+    points = _circles(_line(np.arange(1, 20_001), np.linspace(100, 0, 20_000), log=log))
+    assert 100 < len(points) <= 240
+    assert points[0] == (72.0, 34.0)
+    assert points[-1] == (466.0, 254.0)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.booleans())
 def test_ticks_are_few_and_within(low, span, whole):
-    ticks = charts._Scale(low, low + span, 0, 1).ticks(whole)
+    ticks = charts.Scale(low, low + span, 0, 1).ticks(whole)
     slack = 1e-6 * (abs(low) + span)
     assert all(low - slack <= tick <= low + span + slack for tick in ticks)
     assert len(ticks) <= 7
     assert len(ticks) >= 2 or whole
 
 
+def _heat_map(values, names, low=-1):
+    return charts.heat_map(values, names, "title", "what", low, DIVERGING[-2 + low :])
+
+
 def test_a_heat_map_holds_its_numbers():
     correlations = np.array([[1.0, -0.5], [-0.5, 1.0]])
-    picture = charts.correlation_map(correlations, ["a", "<b>"])
+    picture = _heat_map(correlations, ["a", "<b>"])
     values = json.loads(re.search(r'data-values="([^"]*)"', picture).group(1))
     assert values == [100, -50, -50, 100]
     assert "&lt;b&gt;" in picture
     assert "<b>" not in picture
     assert "#d55e00" in picture
-    assert ">x0<" not in charts.correlation_map(np.eye(30), [f"x{i}" for i in range(30)])
+    assert ">x0<" not in _heat_map(np.eye(30), [f"x{i}" for i in range(30)])
 
 
-def test_overlaps_run_from_nothing_to_all_and_are_written_into_their_cells():
-    picture = charts.overlap_map(np.array([[1.0, 0.25], [0.25, 1.0]]), ["one", "two"])
-    assert re.findall(r">(\d\.\d\d)</text>", picture) == ["1.00", "0.25", "0.25", "1.00"]
+def test_numbers_are_written_into_large_cells():
+    picture = _heat_map(np.array([[1.0, -0.25], [-0.25, 1.0]]), ["one", "two"])
+    # With the sign that print uses.
+    numbers = re.findall(r">([^<]?)(\d\.\d\d)</text>", picture)
+    negative = ("\N{MINUS SIGN}", "0.25")
+    assert numbers == [("", "1.00"), negative, negative, ("", "1.00")]
     # What lies over a cell does not catch the pointer.
     assert picture.count('pointer-events="none"') == 4
-    assert "\N{MINUS SIGN}" not in picture
-    many = charts.overlap_map(np.eye(12), [f"m{i}" for i in range(12)])
-    assert "pointer-events" not in many
+    assert "\N{MINUS SIGN}" not in _heat_map(np.eye(2), ["one", "two"], low=0)
+    assert "pointer-events" not in _heat_map(np.eye(12), [f"m{i}" for i in range(12)])
 
 
 def test_bars_and_their_intervals():
-    frame = pd.DataFrame(
-        {"name": ["a"], "rank": [1], "selected": [True], "frequency": [0.5],
-         "frequency_low": [0.25], "frequency_high": [0.75]}
-    )  # fmt: skip
-    picture = charts.bar_chart(frame)
+    found = SimpleNamespace(
+        names=["a<b>"],
+        selector=SimpleNamespace(ranking_=[1], support_=[True]),
+        stability=Stability([0.5], [0.25], [0.75]),
+    )
+    picture = charts.bar_chart(found, [0])
     # 170 is 0 and 464 is 100 per cent.
     assert 'width="147"' in picture
     assert "M243.5 40.5H390.5" in picture
-    assert "a, rank 1: 50 % (25 to 75 %)" in picture
+    assert "a&lt;b&gt;, rank 1: 50 % (25 to 75 %)" in picture
 
 
 def test_pixels_lie_row_by_row():
@@ -137,3 +117,44 @@ def test_pixels_lie_row_by_row():
     assert 'x="2.08" y="1.08"' in picture
     # The darkest pixel is the last.
     assert 'd="M2 1h1v1h-1z" fill="#7d7d7d"' in picture
+
+
+def _scores(scores, n_selected=1):
+    names = np.array([f"x{i}" for i in range(len(scores))], dtype=object)
+    found = SimpleNamespace(
+        names=names, best_first=np.arange(len(scores)),
+        n_features=len(scores), n_selected=n_selected,
+    )  # fmt: skip
+    return figures._by_rank(found, np.asarray(scores), "score")
+
+
+def test_each_score_says_whose_it_is():
+    picture = _scores(np.linspace(1, 0, 20_000), n_selected=5)
+    assert "x0: rank 1, score 1, kept" in picture
+    assert "x19999: rank 20000, score 0, left out" in picture
+
+
+@pytest.mark.parametrize("scores", [[2.0, 2.0], [1e9, -5.0], [3e-9, 1e-9], [5.0]])
+def test_any_scores_can_be_drawn(scores):
+    points = _circles(_scores(scores))
+    assert len(points) == len(scores)
+    assert all(34 <= y <= 254 for _, y in points)
+
+
+def test_each_step_says_what_remains():
+    path = Path(np.array([100, 10, 1]), np.array([0.1, 0.2, 0.3]), np.array([0.8, 0.7, 0.6]))
+    picture = figures._path(path, 10)
+    words = "step 2: 10 features remain; weight 0.2; components carry 70.0% of the variance"
+    assert words in picture
+    assert "M72 144H466" in picture
+
+
+def test_each_number_of_features_says_what_it_explains():
+    found = SimpleNamespace(
+        n_selected=3, explained=np.array([0.0, 0.5, 1.0]), bound=np.array([0.5, np.nan, 1.0])
+    )
+    picture = figures._explained(found)
+    points = _circles(picture)
+    assert {(72.0, 254.0), (269.0, 144.0), (466.0, 34.0), (72.0, 144.0)} <= set(points)
+    assert len(points) == 5
+    assert "2 selected features explain 50.0 %" in picture

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bsufs.inspection.page import Comparison, make_report
-from bsufs.inspection.page._comparison import overlaps, selection_masks
+from bsufs.inspection import Comparison, make_report
+from bsufs.inspection.page._comparison import selection_masks
+from bsufs.inspection.page._figures import overlap_map
 from bsufs.selectors import MaxVariance
 
 
@@ -23,7 +24,8 @@ def _page(data, comparison):
 
 def test_overlap_is_common_over_all():
     masks = {"a": np.array([1, 1, 0, 0], bool), "b": np.array([0, 1, 1, 1], bool)}
-    np.testing.assert_allclose(overlaps(masks), [[1, 0.25], [0.25, 1]])
+    picture = overlap_map(masks)
+    assert re.findall(r">(\d\.\d\d)</text>", picture) == ["1.00", "0.25", "0.25", "1.00"]
 
 
 def test_a_mask_or_numbers_and_its_own_name_once():
@@ -67,3 +69,19 @@ def test_a_frame_alone_has_no_picture(data):
     assert ">1234567</td>" in page
     assert 'id="overlap"' not in page
     assert "chosen by others" not in page
+
+
+def test_cells_of_any_kind_are_shown(data):
+    cells = {
+        "list": [1, 2],
+        "truth": True,
+        "missing": pd.NA,
+        "small": np.float32(0.5),
+        "n": np.int8(7),
+    }
+    page = _page(
+        data, pd.DataFrame({name: pd.Series([cell], dtype=object) for name, cell in cells.items()})
+    )
+    assert "<td>[1, 2]</td><td>True</td>" in page
+    assert '<td class="n" data-v="">\N{EN DASH}</td><td class="n" data-v="0.5">0.5</td>' in page
+    assert '<td class="n" data-v="7">7</td>' in page

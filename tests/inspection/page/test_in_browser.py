@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from bsufs import BSUFS
-from bsufs.inspection.page import Comparison, make_report
+from bsufs.inspection import Comparison, make_report
 from bsufs.selectors import MaxVariance
 from bsufs.tuning import LabelFreeSearch
 from tests.inspection.page.browser import CHROMIUM, open_browser
@@ -122,7 +122,7 @@ def test_pointing_at_an_overlap_names_both_methods(page):
         """(() => {
           const cells = document.querySelector("#overlap g.cells");
           const box = cells.getBoundingClientRect();
-          cells.firstChild.dispatchEvent(new PointerEvent("pointermove", {
+          cells.firstElementChild.dispatchEvent(new PointerEvent("pointermove", {
             clientX: box.right - 2, clientY: box.top + 2, bubbles: true }));
           return document.getElementById("tip").textContent;
         })()"""

@@ -15,18 +15,11 @@ from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 from bsufs import BSUFS, AlignedBSUFS
+from bsufs.inspection import Findings, make_report
 from bsufs.inspection.page import _contents as contents_module
 from bsufs.inspection.page import _figures as figures_module
-from bsufs.inspection.page import _findings as findings_module
-from bsufs.inspection.page import make_report
 from bsufs.selectors import LaplacianScore, MaxVariance
 from bsufs.tuning import ConsensusSelector, LabelFreeSearch
-
-# The curve of more features than regression is worth.
-_KNOWN_IN_PART = pd.DataFrame(
-    {"explained": [0.5, 0.7, np.nan, np.nan], "bound": [0.6, np.nan, np.nan, np.nan]},
-    index=[1, 2, 3, 4],
-)
 
 
 def factors(n=40, d=30, seed=0):
@@ -191,7 +184,7 @@ def test_what_was_not_measured_is_said():
     assert "Stability was not measured. It was not asked for." in text
     assert "chosen again" not in text
     assert 'id="path"' not in text
-    assert "died at step" not in text
+    assert "eliminated at step" not in text
 
 
 def test_a_refit_that_fails_leaves_the_rest():
@@ -222,7 +215,9 @@ def test_what_is_too_large_is_left_out(monkeypatch):
     X = factors()
     selector = MaxVariance(4).fit(X)
     monkeypatch.setattr(figures_module, "_MOST_PIXELS", 5)
-    monkeypatch.setattr(findings_module, "explained_variance", lambda *_: _KNOWN_IN_PART)
+    # The curve of more features than regression is worth.
+    monkeypatch.setattr(Findings, "explained", np.array([0.5, 0.7, np.nan, np.nan]))
+    monkeypatch.setattr(Findings, "bound", np.array([0.6, np.nan, np.nan, np.nan]))
     text = make_report(selector, X, n_subsamples=0, image_shape=(5, 6))
     assert text.count("selected features explain") == 2
     assert "of the variance explained" not in text

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bsufs._typing import Array, Mask
+from bsufs._typing import Mask
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Comparison:
     Parameters
     ----------
     table : pandas.DataFrame
-        A row for each method, its name first; shown as it is.
+        One row per method, its name first; shown as it is.
     selections : mapping of str to array of int or bool, default={}
         The columns that each method selects, as numbers or as a mask. From these the page draws
         how far the methods agree, and says of each feature how many others choose it.
@@ -33,7 +33,7 @@ class Comparison:
     >>> import pandas as pd
     >>> from sklearn.datasets import load_iris
     >>> from bsufs import BSUFS
-    >>> from bsufs.inspection.page import Comparison, make_report
+    >>> from bsufs.inspection import Comparison, make_report
     >>> from bsufs.selectors import MaxVariance
     >>> X = load_iris(as_frame=True).data
     >>> other = MaxVariance(2).fit(X)
@@ -70,12 +70,3 @@ def _mask(name: str, selection: Any, n_features: int) -> Mask:
         )
     mask[numbers] = True
     return mask
-
-
-def overlaps(masks: Mapping[str, Mask]) -> Array:
-    """Return the Jaccard index of every two selections."""
-    selected = np.array(list(masks.values()), dtype=np.float64)
-    common = selected @ selected.T
-    sizes = np.diag(common)
-    found: Array = common / (sizes[:, None] + sizes[None, :] - common)
-    return found

@@ -1,158 +1,122 @@
-"""The pictures of a page, each with its heading and its caption."""
+"""The pictures of a page: which there are, and what they show."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 from markupsafe import Markup
-from scipy import sparse
 
+from bsufs._colors import BOUND, DIVERGING, INK, KEPT, LEFT_OUT
+from bsufs._names import shortened
 from bsufs._typing import Mask
-from bsufs.inspection.explanation import around_the_cut, best_selected, check_image_shape, has_path
-from bsufs.inspection.page import _charts as charts
-from bsufs.inspection.page._comparison import overlaps
-from bsufs.inspection.page._findings import Findings
+from bsufs.inspection.findings import Findings, Path, around_the_cut
+from bsufs.inspection.page._charts import Series, bar_chart, heat_map, line_chart, pixel_map
 
-_MOST_BARS = 36
-_MOST_CELLS = 80
+MOST_BARS = 36
+MOST_CELLS = 80
 _MOST_PIXELS = 40_000
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A picture and what is said of it."""
-
-    heading: str
-    name: str
-    picture: Markup
-    caption: str
-
-
-def figures(findings: Findings, image_shape: tuple[int, int] | None) -> list[Figure]:
+def pictures(found: Findings, image_shape: tuple[int, int] | None) -> dict[str, Markup]:
     """Return the pictures that a selection has something to show in."""
-    drawn = (
-        _explained(findings),
-        _path(findings),
-        _scores(findings),
-        _pixels(findings, image_shape),
-        _redundancy(findings),
-        _stability(findings),
-    )
-    return [figure for figure in drawn if figure is not None]
+    drawn = {"explained": _explained(found)}
+    if found.path is not None:
+        drawn["path"] = _path(found.path, found.n_selected)
+    if np.isnan(found.cluster_share).any():
+        drawn["scores"] = _by_rank(found, found.selector.scores_, "score")
+    else:
+        drawn["clusters"] = _by_rank(found, found.cluster_share, "share between clusters")
+    if image_shape is not None:
+        drawn["pixels"] = _pixels(found, image_shape)
+    if found.n_selected > 1:
+        drawn["redundancy"] = _redundancy(found)
+    if not np.isnan(found.stability.frequency).any():
+        ranks = around_the_cut(found.n_selected, found.n_features, MOST_BARS)
+        drawn["stability"] = bar_chart(found, found.best_first[ranks].tolist())
+    return drawn
 
 
-def overlap_figure(masks: Mapping[str, Mask]) -> Figure | None:
-    """Return the picture of how far methods agree."""
-    if not masks:
-        return None
-    return Figure(
-        "Overlap",
-        "overlap",
-        charts.overlap_map(overlaps(masks), list(masks)),
-        "Features that two methods have in common, as a share of all features of the two "
-        "(Jaccard index).",
-    )
+def overlap_map(masks: Mapping[str, Mask]) -> Markup:
+    """Draw how far methods select the same, by the Jaccard index."""
+    selected = np.array(list(masks.values()), dtype=np.float64)
+    common = selected @ selected.T
+    sizes = np.diag(common)
+    overlaps = common / (sizes[:, None] + sizes[None, :] - common)
+    title = f"Overlap of the selections of {len(masks)} methods"
+    return heat_map(overlaps, list(masks), title, "overlap", 0, DIVERGING[1:])
 
 
-def _explained(findings: Findings) -> Figure:
-    return Figure(
-        "Explained variance",
-        "explained",
-        charts.explained_chart(findings.curve),
-        "Share of the variance of all columns that linear regression on the best features "
-        "explains. No set of as many columns can exceed the principal components.",
-    )
-
-
-def _path(findings: Findings) -> Figure | None:
-    if not has_path(findings.selector):
-        return None
-    k = findings.n_selected
-    ranked = (
-        "How long a feature lives counts a little in its rank."
-        if _knows_clusters(findings)
-        else "They are ranked by how long they live."
-    )
-    return Figure(
-        "The path",
-        "path",
-        charts.path_chart(findings.selector.path_, k),
-        "The row penalty grows from step to step and features leave; the dotted line is at the "
-        f"{k} kept. {ranked}",
+def _explained(found: Findings) -> Markup:
+    numbers = np.arange(1, found.n_selected + 1)
+    return line_chart(
+        [
+            Series("selected features", numbers, 100 * found.explained, KEPT),
+            Series("principal components", numbers, 100 * found.bound, BOUND, dashes="7 4"),
+        ],
+        describe=lambda label, k, share: f"{k} {label} explain {share:.1f} %",
+        title="Variance explained against the number of features",
+        x_label="number of features",
+        y_label="variance explained, %",
+        y_range=(0, 100),
     )
 
 
-def _scores(findings: Findings) -> Figure:
-    if _knows_clusters(findings):
-        return Figure(
-            "Clusters",
-            "scores",
-            charts.score_chart(findings.explanation, "cluster_share", "share between clusters"),
-            "How much of the variance of each feature lies between the clusters that all show "
-            "together, beyond chance. Features that tell of them are left out where others "
-            "say the same.",
-        )
-    return Figure(
-        "Scores",
-        "scores",
-        charts.score_chart(findings.explanation),
-        "Larger is better. A step between the kept and the others speaks for "
-        f"{findings.n_selected} features; a smooth slope means that the number is a matter of "
-        "taste.",
-    )
-
-
-def _knows_clusters(findings: Findings) -> bool:
-    return bool(findings.explanation["cluster_share"].notna().all())
-
-
-def _pixels(findings: Findings, image_shape: tuple[int, int] | None) -> Figure | None:
-    if image_shape is None:
-        return None
-    shape = check_image_shape(image_shape, findings.n_features)
-    chosen = best_selected(findings.selector)
-    background = np.zeros(findings.n_features)
-    if background.size <= _MOST_PIXELS:
-        X = findings.X if sparse.issparse(findings.X) else np.asarray(findings.X, dtype=np.float64)
-        background = np.ravel(X.mean(axis=0))
-    names = findings.explanation.loc[chosen, "name"].tolist()
-    return Figure(
-        "Pixels",
-        "pixels",
-        charts.pixel_map(chosen, names, background, shape),
-        "The kept features where they lie in the image, over the mean image.",
-    )
-
-
-def _redundancy(findings: Findings) -> Figure | None:
-    k = findings.n_selected
-    if k < 2:
-        return None
-    names = findings.explanation["name"][findings.explanation["selected"]].tolist()
-    which = "all kept features" if k <= _MOST_CELLS else f"the best {_MOST_CELLS} of {k} kept"
-    return Figure(
-        "Redundancy",
-        "redundancy",
-        charts.correlation_map(
-            findings.correlations[:_MOST_CELLS, :_MOST_CELLS], names[:_MOST_CELLS]
+def _path(path: Path, k: int) -> Markup:
+    remaining = path.n_remaining
+    return line_chart(
+        [Series("remaining features", np.arange(1, remaining.size + 1), remaining, INK)],
+        describe=lambda _, step, left: (
+            f"step {step}: {left} features remain; weight {path.weight[int(step) - 1]:.3g}; "
+            f"components carry {path.component_variance[int(step) - 1]:.1%} of the variance"
         ),
-        f"Correlations among {which}, best first. Point at a cell to read it. Blocks of "
-        "strong color are features that say the same.",
+        title="Remaining features at each step of the path",
+        x_label="step of the path",
+        y_label="remaining features",
+        y_range=(max(1, min(remaining.min(), k)), max(remaining.max(), k)),
+        log="y",
+        mark=k,
     )
 
 
-def _stability(findings: Findings) -> Figure | None:
-    explanation = findings.explanation
-    if explanation["frequency"].isna().any():
-        return None
-    shown = around_the_cut(explanation, _MOST_BARS)
-    which = "all features" if len(shown) == len(explanation) else "features around the cut"
-    return Figure(
-        "Stability",
-        "stability",
-        charts.bar_chart(shown),
-        f"How often {which} are chosen when the selection is repeated on random parts of "
-        "the rows, with 95 % intervals.",
+def _by_rank(found: Findings, values: np.ndarray, label: str) -> Markup:
+    """Draw a number for each feature, best first."""
+    k, d = found.n_selected, found.n_features
+    ranks, values = np.arange(1, d + 1), values[found.best_first]
+    low, high = float(values.min()), float(values.max())
+    lines = [
+        Series(which, ranks[part], values[part], color, dots=True)
+        for which, part, color in (
+            ("kept", slice(k), KEPT),
+            ("left out", slice(k, None), LEFT_OUT),
+        )
+        if ranks[part].size
+    ]
+
+    def describe(which: str, rank: float, value: float) -> str:
+        name = shortened(found.names[found.best_first[int(rank) - 1]], 80)
+        return f"{name}: rank {rank}, {label} {value:.4g}, {which}"
+
+    return line_chart(
+        lines,
+        describe=describe,
+        title=f"{label.capitalize()} of the features, best first",
+        x_label="rank",
+        y_label=label,
+        y_range=(0.0 if 0 <= low < 0.5 * high else low, high + 0.04 * ((high - low) or 1.0)),
+        log="x" if d > 50 * k else "",
     )
+
+
+def _pixels(found: Findings, shape: tuple[int, int]) -> Markup:
+    background = np.zeros(found.n_features)
+    if background.size <= _MOST_PIXELS:
+        background = np.ravel(found.data.X.mean(axis=0))
+    return pixel_map(found.chosen, found.names[found.chosen].tolist(), background, shape)
+
+
+def _redundancy(found: Findings) -> Markup:
+    names = found.names[found.chosen[:MOST_CELLS]].tolist()
+    shown = found.correlations[:MOST_CELLS, :MOST_CELLS]
+    title = f"Correlations among {len(names)} selected features"
+    return heat_map(shown, names, title, "correlation", -1, DIVERGING)

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
 from bsufs._atomic import atomic_write
 from bsufs._names import shortened
+from bsufs.inspection._docs import fill_docstring
+from bsufs.inspection.explanation import why
+from bsufs.inspection.findings import Findings, check_image_shape
 from bsufs.inspection.page import _contents as contents
 from bsufs.inspection.page._comparison import Comparison, selection_masks
-from bsufs.inspection.page._figures import figures
-from bsufs.inspection.page._findings import Findings, find
-from bsufs.inspection.page._tables import (
-    LONGEST_NAME,
-    comparison_table,
-    feature_rows,
-    tuning_table,
-)
+from bsufs.inspection.page._figures import MOST_BARS, MOST_CELLS, overlap_map, pictures
+from bsufs.inspection.page._templates import rendered
 
-_LONGEST_COMMAND = 4000
+_NOT_ASKED_FOR = "It was not asked for."
+_LONGEST_TITLE, _LONGEST_COMMAND = 300, 4000
 # A longer table would fill dozens of sheets with features that were left out.
 _MOST_PRINTED = 150
 
 
+@fill_docstring
 def make_report(
     selector: Any,
     X: Any,
@@ -59,22 +53,18 @@ def make_report(
 
     Parameters
     ----------
-    selector : selector
-        A fitted selector of the library; of a search, the selector that it found best is shown.
-    X : array, data frame or sparse matrix of shape (n_samples, n_features)
-        The data it was fitted to.
+    %(selector)s
+    %(X)s
     path : path-like, optional
         File to write, whole or not at all; one that is there is replaced. None returns the page.
     title : str, optional
         Heading of the page.
-    feature_names : sequence of str, optional
-        Names of the columns, where X has none.
-    n_subsamples, subsample, random_state, n_jobs : int, float, int, int
-        How stability is measured, see `explain`; 0 subsamples to skip it.
+    %(feature_names)s
+    %(subsamples)s
     image_shape : tuple of int, optional
         Rows and columns, where the features are the pixels of an image row by row.
     comparison : pandas.DataFrame or Comparison, optional
-        Other methods beside this one, a row each; shown as it is. A `Comparison` also holds what
+        Other methods beside this one, one row each; shown as it is. A `Comparison` also holds what
         they select, and the page shows how far they agree.
     about : mapping, optional
         More lines on the data, such as where they came from.
@@ -99,8 +89,7 @@ def make_report(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from bsufs import BSUFS
-    >>> from bsufs.inspection.page import make_report
+    >>> from bsufs import BSUFS, make_report
     >>> X = load_iris(as_frame=True).data
     >>> page = make_report(BSUFS(2).fit(X), X, n_subsamples=4)
     >>> page.startswith("<!DOCTYPE html>")
@@ -108,28 +97,44 @@ def make_report(
     """
     if max_rows < 1:
         raise ValueError(f"max_rows must be 1 or more, got {max_rows}.")
-    findings = find(
-        selector,
-        X,
-        n_subsamples=n_subsamples,
-        subsample=subsample,
-        random_state=random_state,
-        n_jobs=n_jobs,
-        feature_names=feature_names,
-    )
+    found = Findings(selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs)
+    if image_shape is not None:
+        image_shape = check_image_shape(image_shape, found.n_features)
+    heading = f"{found.method} kept {found.n_selected} of {found.n_features} features"
+    columns = found.best_first[:max_rows].tolist()
     if isinstance(comparison, pd.DataFrame):
         comparison = Comparison(comparison)
-    heading = f"{findings.method} kept {findings.n_selected} of {findings.n_features} features"
-    page = _rendered(
-        title=shortened(title or heading, LONGEST_NAME),
-        **_on_the_selection(findings, about),
-        **_on_features(findings, comparison, max_rows),
-        figures=figures(findings, image_shape),
-        n_subsamples=n_subsamples,
-        n_part=f"{subsample:.0%}",
+    masks = {}
+    if comparison is not None:
+        masks = selection_masks(comparison, found.method, found.selector.support_)
+    others = {name: mask for name, mask in masks.items() if name != found.method}
+    spread = np.sqrt(found.variance_share[found.variance_share > 0])
+    page = rendered(
+        found=found,
+        title=shortened(title or heading, _LONGEST_TITLE),
+        redundancy=np.abs(found.correlations[np.triu_indices(found.n_selected, 1)]),
+        spread=spread.max() / np.median(spread) if spread.size else 1.0,
+        n_wavering=np.sum(found.stability.frequency[found.chosen] < 0.5),
+        settings=contents.settings_in_words(found.selector),
+        data=contents.data_in_numbers(found) | _in_words(about),
+        tuning=contents.tuning(found.search),
+        pictures=pictures(found, image_shape),
+        n_bars=MOST_BARS,
+        n_cells=MOST_CELLS,
+        not_measured=str(found.stability.failure or "")
+        if n_subsamples
+        else "It was not asked for.",
+        why=why,
+        columns=columns,
+        many=len(columns) > _MOST_PRINTED,
+        n_others=len(others),
+        others={c: [name for name, mask in others.items() if mask[c]] for c in columns},
+        comparison=comparison,
+        overlap=overlap_map(masks) if masks else None,
         command=shortened(command or "", _LONGEST_COMMAND),
         preparation=preparation or "",
-        seed=random_state,
+        python=contents.python_lines(found.selector),
+        versions=contents.versions(),
     )
     if path is None:
         return page
@@ -138,76 +143,9 @@ def make_report(
     return Path(path)
 
 
-def _on_the_selection(findings: Findings, about: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what the page says of the selection as a whole, and how to repeat it."""
-    explanation = findings.explanation
-    in_column_order = explanation["name"].sort_index().tolist()
+def _in_words(about: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return what a caller wants to be said, as text."""
     return {
-        "tiles": contents.tiles(explanation, findings.curve, findings.correlations),
-        "notes": contents.notes(explanation),
-        "asked": contents.asked(findings.selector, findings.search, in_column_order),
-        "tuning": tuning_table(contents.tuning(findings.search)),
-        "data": contents.data_in_numbers(findings.X, explanation) | contents.in_words(about),
-        "not_measured": findings.not_measured,
-        "n_features": findings.n_features,
-        "n_selected": findings.n_selected,
-        "python": contents.python_lines(findings.selector),
-        "versions": contents.versions(),
+        shortened(str(name)): shortened(str(value), contents.VALUE_WIDTH)
+        for name, value in (about or {}).items()
     }
-
-
-def _on_features(
-    findings: Findings, comparison: Comparison | None, max_rows: int
-) -> dict[str, Any]:
-    """Return the table of features, and what other methods make of them."""
-    explanation, own = findings.explanation, findings.method
-    masks = {}
-    if comparison is not None:
-        masks = selection_masks(comparison, own, findings.selector.support_)
-    rows = explanation.head(max_rows)
-    return {
-        "rows": feature_rows(rows, {name: mask for name, mask in masks.items() if name != own}),
-        "many": len(rows) > _MOST_PRINTED,
-        "has_others": bool(masks),
-        "has_path": bool(explanation["died_at"].notna().any()),
-        "has_frequency": not findings.not_measured,
-        "comparison": None if comparison is None else comparison_table(comparison, masks),
-    }
-
-
-def _rendered(**parts: Any) -> str:
-    """Return the page, with its own style and script and nothing from anywhere else."""
-    style, script = _asset("selection.css"), _asset("selection.js")
-    template = _environment().get_template("selection.html.j2")
-    # Style and script are files of this package, not data.
-    page = template.render(
-        policy=_policy(style, script), style=Markup(style), script=Markup(script), **parts
-    )
-    return str(page)
-
-
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader("bsufs.inspection.page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-@cache
-def _asset(name: str) -> str:
-    return (files("bsufs.inspection.page") / "templates" / name).read_text(encoding="utf-8")
-
-
-def _policy(style: str, script: str) -> str:
-    """Return the content security policy: this style, this script, and nothing from anywhere."""
-    hashes = [
-        base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-        for text in (style, script)
-    ]
-    return (
-        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )

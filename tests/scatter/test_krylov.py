@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from bsufs import _krylov
-from bsufs._krylov import KrylovSpace
+from bsufs.scatter import _krylov
+from bsufs.scatter._krylov import KrylovSpace
 
 
 def some_operator(eigenvalues, seed=0):

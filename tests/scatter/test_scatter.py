@@ -308,7 +308,7 @@ def test_sparse_is_dense_in_every_form(seed, shape, kind, index, weighted, mean,
     order = rng.permutation(shape[1])
     with pytest.MonkeyPatch.context() as patch:
         if blocks:
-            patch.setattr("bsufs.scatter._BATCH_BYTES", 4096)
+            patch.setattr("bsufs.scatter._sparse.BATCH_BYTES", 4096)
         thin = make_scatter(as_stored(X, kind, index, "float64"), weight, order)
         S = dense_formula(X[:, order], weight)
         size = np.abs(S).max() or 1.0
@@ -378,8 +378,8 @@ def test_as_many_eigenpairs_as_it_takes(n, d):
 
 
 def test_a_scatter_that_does_not_fit_is_refused_in_words(monkeypatch):
-    monkeypatch.setattr("bsufs.scatter.available_memory", lambda: 10**9)
-    monkeypatch.setattr("bsufs.scatter._SURELY_FITS", 0)
+    monkeypatch.setattr("bsufs.scatter._accumulate.available_memory", lambda: 10**9)
+    monkeypatch.setattr("bsufs.scatter._accumulate._SURELY_FITS", 0)
     accumulator = ScatterAccumulator(50_000)
     accumulator.add(np.zeros((1, 50_000)))
     with pytest.raises(MemoryError, match=r"50000 x 50000: with a copy 40\.0 GB, but 1\.0 GB"):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from bsufs.selectors._row_stream import RowSample
+from bsufs.selectors._row_sample import RowSample
 
 
 def numbered(n):

@@ -1,0 +1,59 @@
+"""Parameters that repeat in the docstrings of this folder, said once.
+
+A line `%(name)s` in a docstring decorated with `fill_docstring` stands for the text of that name.
+"""
+
+from __future__ import annotations
+
+import re
+from textwrap import indent
+from typing import TypeVar
+
+_Documented = TypeVar("_Documented")
+_PLACEHOLDER = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
+
+_TEXTS = {
+    "selector": """\
+selector : selector
+    A fitted selector of the library; of a search, the selector that it found best is shown.""",
+    "X": """\
+X : array, data frame or sparse matrix of shape (n_samples, n_features)
+    The data it was fitted to.""",
+    "feature_names": """\
+feature_names : sequence of str, optional
+    Names of all columns, where X has none; ``x0``, ``x1``, ... otherwise.""",
+    "subsamples": """\
+n_subsamples : int, default=20
+    How often the selector is fitted again to a random part of the rows; 0 to skip that.
+subsample : float, default=0.5
+    Share of the rows in each part, drawn without replacement.
+random_state : int, RandomState instance or None, default=0
+    Seed of the parts, and of selectors with chance in them.
+n_jobs : int, optional
+    Fits at a time, as for joblib; the answer does not depend on it.""",
+    "axes": """\
+ax : matplotlib.axes.Axes, optional
+    Where to draw; new axes by default.
+
+Returns
+-------
+matplotlib.axes.Axes
+    The axes.
+
+Examples
+--------
+>>> from sklearn.datasets import load_digits
+>>> from bsufs import BSUFS, inspection
+>>> X = load_digits().data
+>>> selector = BSUFS(16).fit(X)""",
+}
+
+
+def fill_docstring(documented: _Documented) -> _Documented:
+    """Put the shared texts in the place of their names."""
+    # Under `python -OO` there is no docstring.
+    if documented.__doc__:
+        documented.__doc__ = _PLACEHOLDER.sub(
+            lambda match: indent(_TEXTS[match[2]], match[1]), documented.__doc__
+        )
+    return documented

@@ -1,0 +1,223 @@
+"""Mean and scatter of rows that arrive in batches, in units that neither overflow nor vanish."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsufs._memory import available_memory, size_in_words
+from bsufs._typing import Array, Indices, Mask
+from bsufs.scatter._base import Scatter, batches
+from bsufs.scatter._dense import DenseScatter, FactoredScatter
+
+# Squares of entries within this range neither overflow nor vanish, whatever is summed.
+_SAFE_EXPONENT = 300
+# Solving takes so many times the memory of S, or of the data where these are smaller.
+_COPIES_TO_SOLVE = 4
+# Below this nobody needs to ask how much memory there is.
+_SURELY_FITS = 2**28
+
+
+class ScatterAccumulator:
+    """Mean and scatter of rows that arrive in batches, exact for any batching.
+
+    While there are fewer rows than features the rows themselves are kept, since they are smaller
+    than S; from then on only the mean and S. Two batches with means a, b and weights v, w are
+    merged by S = S_a + S_b + v w / (v + w) (a - b)(a - b)', which subtracts no large numbers.
+    A column whose smallest and largest entry agree is constant, whatever rounding says.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of columns.
+    order : array of int of shape (n_features,), optional
+        The column that comes first, second and so on in the operator; as they come by default.
+    """
+
+    def __init__(self, n_features: int, order: Indices | None = None) -> None:
+        self.n_features = n_features
+        self.order = order
+        self.n_rows = 0
+        self.total_weight = 0.0
+        self.unit_exponent = 0
+        self._low = np.full(n_features, np.inf)
+        self._high = np.full(n_features, -np.inf)
+        self._mean = np.zeros(n_features)
+        self._S: Array | None = None
+        self._kept: list[tuple[NDArray[Any], Array | None]] = []
+
+    def add(
+        self, X: NDArray[Any], sample_weight: Array | None = None, *, tall: bool = False
+    ) -> None:
+        """Take in a batch of rows.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+            The rows; may be kept, so hand in a copy if it will be written to.
+        sample_weight : array of shape (n,), optional
+            Non-negative weights.
+        tall : bool, default=False
+            Whether the caller knows that there will be at least as many rows as features, so that
+            keeping rows would be in vain.
+        """
+        if sample_weight is not None and not sample_weight.all():
+            X, sample_weight = X[sample_weight > 0], sample_weight[sample_weight > 0]
+        if X.shape[0] == 0:
+            return
+        folds = self._S is not None or tall or self.n_rows + X.shape[0] >= self.n_features
+        if folds and self._S is None:
+            _require_memory_for_square(self.n_features)
+        self._note_extremes(X)
+        self.n_rows += X.shape[0]
+        self._kept.append((X, sample_weight))
+        if folds:
+            self._fold_kept_rows()
+
+    def merge(self, other: ScatterAccumulator) -> None:
+        """Take in the rows of another accumulator, as if they had come here as further batches.
+
+        Parameters
+        ----------
+        other : ScatterAccumulator
+            Of the same columns in the same order; not changed, but its rows may be kept.
+        """
+        if self.n_features != other.n_features:
+            raise ValueError(
+                f"other must have {self.n_features} columns to be merged, got {other.n_features}."
+            )
+        self._widen(other._low, other._high)
+        self.n_rows += other.n_rows
+        self._kept += other._kept
+        if other._S is not None:
+            shift = other.unit_exponent - self.unit_exponent
+            S, mean = other._S, other._mean
+            if shift:
+                S, mean = np.ldexp(S, 2 * shift), np.ldexp(mean, shift)
+            if self._S is None:
+                self._S = np.zeros_like(S)
+            self._S += S
+            self._shift_mean(self._S, mean, other.total_weight)
+        if self._S is not None or self.n_rows >= self.n_features:
+            self._fold_kept_rows()
+
+    def _note_extremes(self, X: NDArray[Any]) -> None:
+        self._widen(self._ordered(X.min(axis=0)), self._ordered(X.max(axis=0)))
+
+    def _widen(self, low: NDArray[Any], high: NDArray[Any]) -> None:
+        """Note the smallest and largest entries of new rows; choose the unit anew."""
+        self._low = np.minimum(self._low, low)
+        self._high = np.maximum(self._high, high)
+        largest = max(-float(self._low.min()), float(self._high.max()))
+        exponent = safe_unit_exponent(largest) if np.isfinite(largest) else 0
+        if exponent != self.unit_exponent:
+            shift = self.unit_exponent - exponent
+            self._mean = np.ldexp(self._mean, shift)
+            if self._S is not None:
+                self._S = np.ldexp(self._S, 2 * shift)
+            self.unit_exponent = exponent
+
+    def _ordered(self, A: NDArray[Any]) -> NDArray[Any]:
+        return A if self.order is None else np.take(A, self.order, axis=-1)
+
+    def _in_units(self, X: NDArray[Any]) -> Array:
+        X = np.asarray(self._ordered(X), dtype=np.float64)
+        return np.ldexp(X, -self.unit_exponent) if self.unit_exponent else X
+
+    def _fold_kept_rows(self) -> None:
+        S = np.zeros((self.n_features, self.n_features)) if self._S is None else self._S
+        for X, sample_weight in self._kept:
+            for rows in batches(X.shape[0], self.n_features):
+                weight = None if sample_weight is None else sample_weight[rows]
+                batch, mean, weight_sum = centered_rows(self._in_units(X[rows]), weight)
+                S += batch.T @ batch
+                self._shift_mean(S, mean, weight_sum)
+        self._S = S
+        self._kept = []
+
+    def _shift_mean(self, S: Array, mean: Array, weight: float) -> None:
+        """Bring in rows of which S has the deviations from their own mean."""
+        if not weight:
+            return
+        step = mean - self._mean
+        share = weight / (self.total_weight + weight)
+        if self.total_weight:
+            S += np.multiply.outer(step * (self.total_weight * share), step)
+        self._mean = self._mean + step * share
+        self.total_weight += weight
+
+    def scatter(self) -> Scatter:
+        """Return the operator of all rows so far.
+
+        Returns
+        -------
+        Scatter
+            Dense or factored, whichever is smaller; valid until the next batch comes in.
+        """
+        constant = self._low == self._high
+        scatter: Scatter
+        if self._S is None:
+            scatter = self._factored(constant)
+        else:
+            S = self._S.copy() if constant.any() else self._S
+            S[constant] = 0.0
+            S[:, constant] = 0.0
+            scatter = DenseScatter(S, self.total_weight, max(self.n_rows - 1, 1))
+        scatter.unit_exponent = self.unit_exponent
+        return scatter
+
+    def _factored(self, constant: Mask) -> FactoredScatter:
+        Xc = np.empty((self.n_rows, self.n_features))
+        weights = np.empty(self.n_rows)
+        row = 0
+        for X, weight in self._kept:
+            for rows in batches(X.shape[0], self.n_features):
+                end = row + rows.stop - rows.start
+                Xc[row:end] = self._in_units(X[rows])
+                weights[row:end] = 1.0 if weight is None else weight[rows]
+                row = end
+        _, _, total = centered_rows(Xc, None if (weights == 1.0).all() else weights, out=Xc)
+        Xc[:, constant] = 0.0
+        return FactoredScatter(Xc, total)
+
+
+def centered_rows(
+    X: Array, weight: Array | None, out: Array | None = None
+) -> tuple[Array, Array, float]:
+    """Return the centered rows scaled by the roots of their weights, the means, the weight sum."""
+    total = float(X.shape[0]) if weight is None else float(weight.sum())
+    mean = X.mean(axis=0) if weight is None else weight @ X / total
+    centered = np.subtract(X, mean, out=out)
+    # The mean of the residual is the rounding error of the mean.
+    correction = centered.mean(axis=0) if weight is None else weight @ centered / total
+    centered -= correction
+    if weight is not None:
+        centered *= np.sqrt(weight)[:, None]
+    return centered, mean + correction, total
+
+
+def memory_for_scatter(n_samples: int, n_features: int) -> int:
+    """Return how many bytes it takes to stream dense rows and to solve."""
+    return _COPIES_TO_SOLVE * 8 * n_features * min(n_samples, n_features)
+
+
+def _require_memory_for_square(d: int) -> None:
+    """Raise an error where S and one copy of it do not fit, instead of dying half-way."""
+    needed = 2 * 8 * d * d
+    if needed < _SURELY_FITS or needed <= (available := available_memory()):
+        return
+    raise MemoryError(
+        f"{d} features with as many rows need a scatter matrix of {d} x {d}: with a copy "
+        f"{size_in_words(needed)}, but {size_in_words(available)} of memory is available. Pass a "
+        "sparse matrix, of which no such matrix is made, fewer rows than features, or fewer "
+        "features (drop those of least variance first)."
+    )
+
+
+def safe_unit_exponent(largest: float) -> int:
+    """Return e such that entries of this size in units of 2**e can be squared and summed."""
+    exponent = math.frexp(largest)[1]
+    return exponent if abs(exponent) > _SAFE_EXPONENT and largest > 0 else 0

@@ -1,0 +1,311 @@
+"""What a solver needs of the data: S = Xc'Xc as an operator, and nothing else.
+
+Xc is X (n_samples, n_features) with its weighted column means taken off and row i scaled by the
+square root of its weight, so that a weight w counts like w copies of the row; S is not divided by
+n. (The paper's X is the transpose of ours.) A solver multiplies with S, asks for its trace, its
+diagonal and its leading eigenvectors, and never learns which kind it holds.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, Self
+
+import numpy as np
+from scipy import linalg
+
+from bsufs._typing import Array, Indices, Mask
+from bsufs.scatter._eigen import NumberWanted
+from bsufs.stiefel import flip_signs
+
+# Batches of about this many bytes keep the temporary arrays out of the memory budget.
+BATCH_BYTES = 32 * 2**20
+# Ridge, relative to the mean diagonal entry, that makes regression on collinear columns well posed.
+RIDGE = 1e-12
+# Regression on more columns than this costs more than a selection; nobody reads it off a plot.
+_LARGEST_REGRESSION = 4096
+
+
+class Scatter(ABC):
+    """The operator S of some centered, weighted data, times a positive factor.
+
+    A kind of scatter knows its products, its diagonal, its blocks, its restriction to some columns
+    and its leading eigenpairs; the rest follows from these.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (n_features, n_features).
+    dtype : numpy.dtype
+        The type of the products, float64.
+    total_weight : float
+        Sum of the sample weights; the number of samples when there are none.
+    max_rank : int
+        No more than this many eigenvalues of S can be non-zero.
+    factor : float
+        The number that scales S.
+    unit_exponent : int
+        The data were divided by 2**unit_exponent so that squares of very large or very small
+        entries stay in range; multiply S by 4**unit_exponent for the scatter as they came.
+    restriction_pays : float
+        Share of the columns that must go before `restricted` is worth its memory.
+    rows_at_once : int
+        So many rows of S are best asked for at a time.
+    """
+
+    shape: tuple[int, int]
+    dtype = np.dtype(np.float64)
+    total_weight: float
+    max_rank: int
+    factor: float = 1.0
+    unit_exponent: int = 0
+    restriction_pays: float = 0.2
+    rows_at_once: int = 1
+
+    @abstractmethod
+    def _product(self, W: Array) -> Array:
+        """Return S W without the factor."""
+
+    @abstractmethod
+    def _diagonal(self) -> Array:
+        """Return the diagonal of S without the factor."""
+
+    @abstractmethod
+    def _block(self, rows: Any, columns: Any) -> Array:
+        """Return S[rows, columns] without the factor; rows and columns are indices or slices."""
+
+    @abstractmethod
+    def _restricted(self, features: Indices) -> Scatter:
+        """Return the operator of some columns, without the factor."""
+
+    @abstractmethod
+    def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
+        """Return the leading eigenpairs, descending and with any sign, without the factor."""
+
+    def __matmul__(self, W: Array) -> Array:
+        product = self._product(W)
+        return product if self.factor == 1.0 else product * self.factor
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of S, the sums of squared deviations of the columns.
+
+        Returns
+        -------
+        array of shape (n_features,)
+            Non-negative numbers.
+        """
+        return self._diagonal() * self.factor
+
+    def trace(self) -> float:
+        """Return the trace of S, the total sum of squared deviations.
+
+        Returns
+        -------
+        float
+            The sum of the diagonal.
+        """
+        return float(self.diagonal().sum())
+
+    def rows(self, features: Indices) -> Array:
+        """Return some rows of S as a matrix.
+
+        Parameters
+        ----------
+        features : array of int of shape (k,)
+            Which rows.
+
+        Returns
+        -------
+        array of shape (k, n_features)
+            S[features], with memory of its own.
+        """
+        return self._block(features, slice(None)) * self.factor
+
+    def restricted(self, features: Mask | Indices) -> Scatter:
+        """Return the operator of some columns only.
+
+        Parameters
+        ----------
+        features : array of bool of shape (n_features,), or of int
+            The columns to keep, or their numbers in the order wanted.
+
+        Returns
+        -------
+        Scatter
+            S[features, features], with memory of its own.
+        """
+        numbers: Any = np.flatnonzero(features) if features.dtype == bool else features
+        other = self._restricted(numbers)
+        other.factor, other.unit_exponent = self.factor, self.unit_exponent
+        return other
+
+    def scaled(self, factor: float) -> Self:
+        """Return factor * S, sharing all memory with this operator.
+
+        Parameters
+        ----------
+        factor : float
+            A positive number.
+
+        Returns
+        -------
+        Scatter
+            The scaled operator.
+        """
+        other = copy.copy(self)
+        other.factor = self.factor * factor
+        return other
+
+    def leading_eigenvectors(self, m: int) -> tuple[Array, Array]:
+        """Return the m largest eigenvalues and their eigenvectors.
+
+        Parameters
+        ----------
+        m : int
+            How many, from 1 to n_features.
+
+        Returns
+        -------
+        values : array of shape (m,)
+            In descending order.
+        vectors : array of shape (n_features, m)
+            Orthonormal, each signed so that its entry of largest modulus is positive.
+        """
+        if not 1 <= m <= self.shape[0]:
+            raise ValueError(f"m must be from 1 to n_features = {self.shape[0]}, got {m}.")
+        return self.leading_eigenvectors_until(lambda values: values.size >= m, m)
+
+    def leading_eigenvectors_until(
+        self, enough: Callable[[Array], bool], most: int
+    ) -> tuple[Array, Array]:
+        """Return the largest eigenpairs, as many as it takes.
+
+        They are remembered: whoever asks for no more of them waits for nothing.
+
+        Parameters
+        ----------
+        enough : callable
+            Whether some of the largest eigenvalues, in descending order, are all that are wanted.
+        most : int
+            This many pairs are enough in any case; at most n_features.
+
+        Returns
+        -------
+        values : array of shape (m,)
+            In descending order, the fewest that are enough.
+        vectors : array of shape (n_features, m)
+            See `leading_eigenvectors`.
+        """
+
+        def n_wanted(values: Array) -> int:
+            scaled = np.maximum(values, 0.0) * self.factor
+            tried = range(1, min(values.size, most) + 1)
+            first = next((m for m in tried if enough(scaled[:m])), most)
+            return first if first <= values.size else values.size + 1
+
+        pairs = self._remembered
+        values, vectors = pairs.get("leading", (np.empty(0), np.empty((self.shape[0], 0))))
+        if n_wanted(values) > values.size:
+            values, vectors = self._leading(n_wanted, most)
+            values, vectors = np.maximum(values, 0.0), flip_signs(vectors)
+            pairs["leading"] = values, vectors
+        m = min(n_wanted(values), values.size)
+        return values[:m] * self.factor, vectors[:, :m]
+
+    @property
+    def _remembered(self) -> dict[str, Any]:
+        """What has been computed so far, shared with the scaled operators made of this one."""
+        memory: dict[str, Any] = self.__dict__.setdefault("_memory", {})
+        return memory
+
+    def explained_curve(self, features: Indices) -> Array:
+        """Return the share of the total variance that the first 1, 2, ... of some columns explain.
+
+        Explained by linear regression of all columns on them. One Cholesky factor L of S in the
+        order given serves every number of columns: the first k explain the squared entries of the
+        first k columns of L.
+
+        Parameters
+        ----------
+        features : array of int of shape (k,)
+            The columns to regress on, in order. Those beyond the rank bound of S are taken
+            together: the curve has the value of the whole set from there on.
+
+        Returns
+        -------
+        array of shape (k,)
+            tr(S_A' S_AA^+ S_A) / tr(S), non-decreasing, between 0 and 1; NaN beyond 4096 columns
+            unless the rank is smaller, since such a regression costs more than it tells.
+        """
+        features = np.asarray(features)
+        gains = np.zeros(features.size)
+        diagonal = self._diagonal()
+        varying = np.flatnonzero(diagonal[features] > 0)
+        head = varying[: min(self.max_rank, _LARGEST_REGRESSION)]
+        if head.size:
+            gains[head] = self._explained_gains(features[head])
+        if varying.size > head.size == _LARGEST_REGRESSION:
+            gains[varying[head.size]] = np.nan
+        elif varying.size > head.size:
+            rest = varying[self.max_rank]
+            gains[rest] = max(0.0, self._explained_by_many(features[varying]) - gains.sum())
+        curve: Array = np.minimum(np.cumsum(gains) / diagonal.sum(), 1.0)
+        return curve
+
+    def explained_share(self, features: Indices) -> float:
+        """Return the share of the total variance that linear regression on some columns explains.
+
+        Parameters
+        ----------
+        features : array of int
+            The columns to regress all columns on.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
+        return float(self.explained_curve(features)[-1])
+
+    def _explained_gains(self, features: Indices) -> Array:
+        """Return what each column adds to what those before it explain, block by block."""
+        among = self._block(features, features)
+        lower = ridged_cholesky(among)
+        gains = np.zeros(features.size)
+        for block in batches(self.shape[0], features.size):
+            whitened = linalg.solve_triangular(
+                lower, self._block(features, block), lower=True, check_finite=False
+            )
+            gains += np.einsum("ij,ij->i", whitened, whitened)
+        return gains
+
+    def _explained_by_many(self, features: Indices) -> float:
+        """Return what more columns than the rank bound explain."""
+        among = self._block(features, features)
+        _, pivots, rank, _ = linalg.lapack.dpstrf(among, lower=1)
+        # The columns that pivoting takes first span all of them.
+        return float(self._explained_gains(features[pivots[:rank] - 1]).sum())
+
+
+def ridged_cholesky(A: Array) -> Array:
+    """Return the lower Cholesky factor of a semidefinite matrix, with the ridge that it needs."""
+    ridge = RIDGE * A.trace()
+    while True:
+        ridged = A.copy()
+        ridged[np.diag_indices_from(A)] += ridge
+        try:
+            lower: Array = linalg.cholesky(ridged, lower=True, check_finite=False)
+        except linalg.LinAlgError:
+            # Implicit centering leaves more rounding than the smallest eigenvalue can take.
+            ridge *= 10.0
+        else:
+            return lower
+
+
+def batches(total: int, width: int) -> Iterator[slice]:
+    """Cut range(total) so that a block of float64 with `width` columns stays small."""
+    size = max(1, BATCH_BYTES // (8 * max(width, 1)))
+    for start in range(0, total, size):
+        yield slice(start, min(start + size, total))

@@ -1,0 +1,178 @@
+"""S of data whose columns are with the workers of a Dask cluster: only products are distributed.
+
+Every worker keeps blocks X_b of centered columns. A product S W sends each block its rows of W,
+sums Y = sum_b X_b W_b of size n x m over the workers, and brings the rows X_b'Y back. Vectors and
+frames, with an entry or a row per feature, are with the client; X and S never are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from bsufs._dask import call, compute, persist, total
+from bsufs._typing import Array, Indices
+from bsufs.scatter._base import RIDGE, Scatter, ridged_cholesky
+from bsufs.scatter._dense import LARGEST_GRAM, FactoredScatter
+from bsufs.scatter._eigen import (
+    NumberWanted,
+    from_other_side,
+    pairs_of_matrix,
+    pairs_of_operator,
+)
+
+# So few bytes of columns are solved faster here than by sending products around.
+_SMALL_HERE = 2**26
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some columns of the centered data, with a worker, and their numbers."""
+
+    X: Any
+    features: Indices
+
+
+class ColumnScatter(Scatter):
+    """S of centered data in blocks of columns."""
+
+    restriction_pays = 0.5
+    # A row takes two rounds among the workers, and so do as many as this.
+    rows_at_once = 16
+
+    def __init__(self, blocks: Sequence[Block], n_rows: int, weight: float, diagonal: Array):
+        self.blocks = [block for block in blocks if block.features.size]
+        self.n_rows = n_rows
+        self.total_weight = weight
+        self.shape = (diagonal.size, diagonal.size)
+        self.max_rank = min(max(n_rows - 1, 1), diagonal.size)
+        self._squares = diagonal
+
+    def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Return lazy calls of a function of every block; a list has an argument for each."""
+        return [
+            call(function, block.X, *(a[i] if isinstance(a, list) else a for a in arguments))
+            for i, block in enumerate(self.blocks)
+        ]
+
+    def pieces(self, by_feature: Array) -> list[Array]:
+        """Cut an array with one row per feature into those of the blocks."""
+        return [by_feature[block.features] for block in self.blocks]
+
+    def gathered(self, lazy: Sequence[Any]) -> Array:
+        """Compute what blocks tell of their features, and put it together."""
+        pieces = compute(lazy)
+        whole = np.empty((self.shape[0], *pieces[0].shape[1:]))
+        for block, piece in zip(self.blocks, pieces, strict=True):
+            whole[block.features] = piece
+        return whole
+
+    def columns(self, features: Indices) -> Array:
+        """Bring some columns of the centered data here."""
+        where = np.full(self.shape[0], -1)
+        where[features] = np.arange(features.size)
+        targets = [where[block.features] for block in self.blocks]
+        inside = [np.flatnonzero(target >= 0) for target in targets]
+        columns = np.empty((self.n_rows, features.size))
+        for target, found, piece in zip(
+            targets, inside, compute(self.each(_some_columns, inside)), strict=True
+        ):
+            columns[:, target[found]] = piece
+        return columns
+
+    def _product(self, W: Array) -> Array:
+        Y = total(self.each(np.matmul, self.pieces(W)))
+        return self.gathered(self.each(_transposed_image, Y))
+
+    def _diagonal(self) -> Array:
+        return self._squares
+
+    def _block(self, rows: Any, columns: Any) -> Array:
+        everything = np.arange(self.shape[0])
+        left = call(_same, self.columns(everything[rows]))
+        across = self.gathered(self.each(_transposed_image, left))
+        result: Array = np.ascontiguousarray(across[everything[columns]].T)
+        return result
+
+    def _restricted(self, features: Indices) -> Scatter:
+        if 8 * self.n_rows * features.size <= _SMALL_HERE:
+            return FactoredScatter(self.columns(features), self.total_weight)
+        place = np.full(self.shape[0], -1)
+        place[features] = np.arange(features.size)
+        targets = [place[block.features] for block in self.blocks]
+        inside = [np.flatnonzero(target >= 0) for target in targets]
+        kept = persist(self.each(_some_columns, inside))
+        blocks = [
+            Block(X, target[found]) for X, target, found in zip(kept, targets, inside, strict=True)
+        ]
+        return ColumnScatter(blocks, self.n_rows, self.total_weight, self._squares[features])
+
+    def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
+        if self.n_rows <= LARGEST_GRAM:
+            (gram,) = compute([total(self.each(_sample_gram))])
+            values, left = pairs_of_matrix(gram, n_wanted, most)
+        else:
+            values, left = pairs_of_operator(self._sample_product, self.n_rows, n_wanted)
+        images = self.gathered(self.each(_transposed_image, call(_same, left)))
+        return from_other_side(values, images, n_wanted, most)
+
+    def _sample_product(self, y: Array) -> Array:
+        (product,) = compute([total(self.each(_sample_image, call(_same, y)))])
+        result: Array = product
+        return result
+
+    def _explained_gains(self, features: Indices) -> Array:
+        chosen = self.columns(features)
+        lower = ridged_cholesky(chosen.T @ chosen)
+        gains = self.each(_regression_gains, call(_same, chosen), call(_same, lower))
+        result: Array = compute([total(gains)])[0]
+        return result
+
+    def _explained_by_many(self, features: Indices) -> float:
+        chosen = np.zeros(self.shape[0], dtype=bool)
+        chosen[features] = True
+        (gram,) = compute([total(self.each(_gram_of_some, self.pieces(chosen)))])
+        values, basis = linalg.eigh(gram, check_finite=False)
+        basis = basis[:, values > RIDGE * values[-1]]
+        (shadows,) = compute([total(self.each(_shadow_square, call(_same, basis)))])
+        return float(shadows)
+
+
+def _same(value: Any) -> Any:
+    """Make a value a task of its own: each worker gets it once, not once for every block."""
+    return value
+
+
+def _transposed_image(X: Array, Y: Array) -> Array:
+    return X.T @ Y
+
+
+def _sample_image(X: Array, y: Array) -> Array:
+    return X @ (X.T @ y)
+
+
+def _sample_gram(X: Array) -> Array:
+    return X @ X.T
+
+
+def _gram_of_some(X: Array, chosen: Array) -> Array:
+    return _sample_gram(X[:, chosen])
+
+
+def _shadow_square(X: Array, basis: Array) -> Any:
+    shadow = basis.T @ X
+    return np.float64(np.vdot(shadow, shadow))
+
+
+def _some_columns(X: Array, columns: Indices) -> Array:
+    return X[:, columns]
+
+
+def _regression_gains(X: Array, chosen: Array, lower: Array) -> Array:
+    whitened = linalg.solve_triangular(lower, chosen.T @ X, lower=True, check_finite=False)
+    gains: Array = np.einsum("ij,ij->i", whitened, whitened)
+    return gains

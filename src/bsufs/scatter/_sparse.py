@@ -1,0 +1,216 @@
+"""S of a sparse X: the centering is done implicitly, and nothing is densified."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bsufs._typing import Array, Indices
+from bsufs.scatter._accumulate import safe_unit_exponent
+from bsufs.scatter._base import BATCH_BYTES, Scatter
+from bsufs.scatter._eigen import (
+    NumberWanted,
+    from_other_side,
+    pairs_of_matrix,
+    pairs_of_operator,
+)
+
+# Up to this size the Gram matrix of the shorter side is small beside what else is there.
+_SMALL = 128
+
+
+class SparseScatter(Scatter):
+    """S of a sparse X, centered implicitly: S W = X'(X W) - mu (1'X W) and never a dense X.
+
+    The non-zeros are shared with the caller's matrix where that is CSR of float64; only their
+    column numbers are copied, to bring the columns in order. Products run over blocks of rows, so
+    that beside X and the result there is no array as long as X.
+    """
+
+    # A copy of the non-zeros pays when about half of them have gone.
+    restriction_pays = 0.5
+
+    def __init__(
+        self, X: Any, sample_weight: Array | None = None, order: Indices | None = None
+    ) -> None:
+        if sample_weight is not None and not sample_weight.all():
+            X, sample_weight = X.tocsr()[sample_weight > 0], sample_weight[sample_weight > 0]
+        X = _without_duplicates(sparse.csr_array(X))
+        n, d = X.shape
+        self.shape = (d, d)
+        self.max_rank = min(max(n - 1, 1), d)
+        self.total_weight = float(n if sample_weight is None else sample_weight.sum())
+        data = X.data.astype(np.float64, copy=False)
+        largest = max(float(data.max(initial=0.0)), -float(data.min(initial=0.0)))
+        self.unit_exponent = safe_unit_exponent(largest)
+        if self.unit_exponent:
+            data = np.ldexp(data, -self.unit_exponent)
+        # Half the memory of the numbers that NumPy prefers, and faster products.
+        small = np.int32 if max(n, d, X.nnz) < 2**31 else np.int64
+        indices, indptr = X.indices, X.indptr.astype(small, copy=False)
+        if order is None:
+            indices = indices.astype(small, copy=False)
+        else:
+            place = np.empty(d, dtype=small)
+            place[order] = np.arange(d, dtype=small)
+            indices = place[indices]
+        self._X = _csr(data, indices, indptr, d)
+        self._weight = sample_weight
+        self._mean: Array = self._column_sums() / self.total_weight
+        self._variation: Array = self._squared_deviations()
+
+    def _column_sums(self) -> Array:
+        weight = np.ones(self._X.shape[0]) if self._weight is None else self._weight
+        sums: Array = self._X.T @ weight
+        return sums
+
+    def _squared_deviations(self) -> Array:
+        """Return the diagonal of S, exactly zero for constant columns.
+
+        Stored entries and the zeros between them are summed apart, so that no large numbers are
+        subtracted from each other.
+        """
+        n, d = self._X.shape
+        squares, stored_weight = np.zeros(d), np.zeros(d)
+        stored = np.zeros(d, dtype=np.intp)
+        sample = np.zeros(d)
+        varies = np.zeros(d, dtype=bool)
+        for rows, block in self._row_blocks(BATCH_BYTES // 64):
+            columns = block.indices.astype(np.intp, copy=False)
+            sample[columns[stored[columns] == 0]] = block.data[stored[columns] == 0]
+            varies[columns[block.data != sample[columns]]] = True
+            counts = np.bincount(columns, minlength=d)
+            stored += counts
+            deviations = block.data - self._mean[columns]
+            deviations *= deviations
+            if self._weight is None:
+                stored_weight += counts
+            else:
+                weight = np.repeat(self._weight[rows], np.diff(block.indptr))
+                deviations *= weight
+                stored_weight += np.bincount(columns, weight, minlength=d)
+            squares += np.bincount(columns, deviations, minlength=d)
+        squares += np.maximum(self.total_weight - stored_weight, 0.0) * self._mean**2
+        varies |= (stored < n) & (sample != 0)
+        # A column that varies keeps a trace of it, however much of it rounding has eaten.
+        return np.where(varies, np.maximum(squares, np.finfo(np.float64).tiny), 0.0)
+
+    def _row_blocks(self, size: int) -> Iterator[tuple[slice, Any]]:
+        """Go through blocks of rows with about so many non-zeros; all of them share memory."""
+        X = self._X
+        n, d = X.shape
+        cuts = np.searchsorted(X.indptr, np.arange(size, X.nnz, size))
+        bounds = np.unique(np.concatenate([[0], cuts, [n]]))
+        for first, last in itertools.pairwise(bounds.tolist()):
+            start, stop = int(X.indptr[first]), int(X.indptr[last])
+            indptr = X.indptr[first : last + 1] - X.indptr[first]
+            yield (
+                slice(first, last),
+                _csr(X.data[start:stop], X.indices[start:stop], indptr, d),
+            )
+
+    def _restricted(self, columns: Indices) -> SparseScatter:
+        other = copy.copy(self)
+        other.__dict__.pop("_memory", None)
+        if columns.size == self.shape[0] == np.unique(columns).size:
+            # Only the order changes, and the non-zeros stay where they are.
+            place = np.empty(columns.size, dtype=self._X.indices.dtype)
+            place[columns] = np.arange(columns.size, dtype=place.dtype)
+            X = self._X
+            other._X = _csr(X.data, place[X.indices], X.indptr, columns.size)
+        else:
+            other._X = sparse.csr_array(self._X[:, columns])
+        other._mean = self._mean[columns]
+        other._variation = self._variation[columns]
+        other.shape = (columns.size, columns.size)
+        other.max_rank = min(self.max_rank, columns.size)
+        return other
+
+    def _centered(self, W: Array) -> Array:
+        """Return Xc W, for more features than samples."""
+        centered: Array = self._X @ W
+        centered -= self._mean @ W
+        if self._weight is not None:
+            centered *= _as_column(np.sqrt(self._weight), centered)
+        return centered
+
+    def _centered_transpose(self, Y: Array) -> Array:
+        """Return Xc'Y."""
+        if self._weight is not None:
+            Y = Y * _as_column(np.sqrt(self._weight), Y)
+        image: Array = self._X.T @ Y
+        image -= np.multiply.outer(self._mean, Y.sum(axis=0))
+        return image
+
+    def _product(self, W: Array) -> Array:
+        n, d = self._X.shape
+        shift = self._mean @ W
+        product, left = np.zeros(W.shape), np.zeros(W.shape[1:])
+        width = max(1, W.size // d)
+        # As many rows at a time as keep X W small, but no smaller than the result it is added to.
+        n_blocks = math.ceil(n / max(BATCH_BYTES // (8 * width), d))
+        for rows, block in self._row_blocks(max(1, math.ceil(self._X.nnz / n_blocks))):
+            centered = block @ W
+            centered -= shift
+            if self._weight is not None:
+                centered *= _as_column(self._weight[rows], centered)
+            product += block.T @ centered
+            left += centered.sum(axis=0)
+        # What is left of the sum over rows is rounding, which a large mean would blow up.
+        product -= np.multiply.outer(self._mean, left)
+        return product
+
+    def _diagonal(self) -> Array:
+        return self._variation
+
+    def _block(self, rows: Any, columns: Any) -> Array:
+        block = np.zeros((self._mean[rows].size, self._mean[columns].size))
+        everything = block.shape[1] == self.shape[0] and isinstance(columns, slice)
+        for samples, X in self._row_blocks(BATCH_BYTES // 8):
+            left = X[:, rows]
+            if self._weight is not None:
+                left.data *= np.repeat(self._weight[samples], np.diff(left.indptr))
+            block += (left.T @ (X if everything else X[:, columns])).toarray()
+        block -= self.total_weight * np.multiply.outer(self._mean[rows], self._mean[columns])
+        return block
+
+    def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
+        n, d = self._X.shape
+        if d <= n:
+            if d <= _SMALL:
+                return pairs_of_matrix(self._block(slice(None), slice(None)), n_wanted, most)
+            return pairs_of_operator(self._product, d, n_wanted)
+        if n <= _SMALL:
+            gram = self._centered(self._centered_transpose(np.eye(n)))
+            values, left = pairs_of_matrix(gram, n_wanted, most)
+        else:
+            values, left = pairs_of_operator(
+                lambda v: self._centered(self._centered_transpose(v)), n, n_wanted
+            )
+        return from_other_side(values, self._centered_transpose(left), n_wanted, most)
+
+
+def _csr(data: Array, indices: Any, indptr: Any, d: int) -> Any:
+    """Return a CSR array over memory that is there, without the checks of its constructor."""
+    X = sparse.csr_array((indptr.size - 1, d), dtype=np.float64)
+    X.data, X.indices, X.indptr = data, indices, indptr
+    return X
+
+
+def _without_duplicates(X: Any) -> Any:
+    """Return a CSR array in which no entry is stored in several parts."""
+    if X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
+
+
+def _as_column(weight: Array, Y: Array) -> Array:
+    return weight if Y.ndim == 1 else weight[:, None]

@@ -1,0 +1,230 @@
+"""Fitting to data that are not all at hand: batches of rows, and Dask collections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from bsufs._typing import Array, Indices, Mask
+from bsufs.scatter import Scatter, ScatterAccumulator, SparseScatter
+from bsufs.selectors._base import BaseSelector
+from bsufs.selectors._cluster_shares import LocalRows, SampleOfRows
+from bsufs.selectors._columns import ContentKey
+from bsufs.selectors._dask_input import DaskData, check_columns, is_dask
+from bsufs.selectors._data import FitData
+from bsufs.selectors._row_sample import RowSample
+from bsufs.selectors._validation import require_positive_weight, require_two_rows
+
+# What a batch sets; all else is found by the fit that follows.
+_STREAMED = frozenset({"stream_", "n_features_in_", "feature_names_in_"})
+
+
+class StreamedSelector(BaseSelector):
+    """Base class of the selectors that need little more of many rows than their scatter."""
+
+    def _sample(self) -> RowSample | None:
+        """Return where the rows go that the method wants to look at; None if it wants none."""
+        return None
+
+    def _fit_data(self, X: Any, sample_weight: Any) -> FitData:
+        if not is_dask(X):
+            return super()._fit_data(X, sample_weight)
+        check_columns(self, X, reset=True)
+        # What can be wrong with the parameters is said before the data are read.
+        self._asked_number(*self._forced_and_barred())
+        return DaskData(X, sample_weight, self._feature_names())
+
+    def fit_batches(self, batches: Iterable[Any]) -> Self:
+        """Fit to rows that come in batches; equal to `fit` on all of them, for any batching.
+
+        Of dense batches only sums are kept (or the rows, while there are fewer of them than
+        features), and a sample of rows where the method looks at single rows.
+
+        Parameters
+        ----------
+        batches : iterable of arrays, data frames or sparse matrices
+            Batches of rows, all with the same columns.
+
+        Returns
+        -------
+        self
+            The fitted selector.
+        """
+        self._forget()
+        with self._forgetting_on_failure():
+            for batch in batches:
+                self._take_in(batch, None)
+            if "stream_" not in vars(self):
+                raise ValueError("batches must hold at least one batch of rows, got none.")
+            self._fit_stream()
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Take in a batch of rows, and fit to all rows so far, for any batching.
+
+        A fit takes time: with many batches, of which only the last result is wanted, use
+        `fit_batches`. `fit` keeps no rows: a first `partial_fit` after it starts anew. As long as
+        the rows so far cannot be fitted (a single row, or nothing that varies), there are no
+        fitted attributes.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            A batch of rows.
+        y : None
+            Not used; there for the scikit-learn interface.
+
+        Returns
+        -------
+        self
+            The selector.
+        """
+        return self._partial_fit(X, None)
+
+    def _partial_fit(self, X: Any, sample_weight: Any) -> Self:
+        self._take_in(X, sample_weight)
+        # With too little to go by the next batch may help, and whoever wants features is told.
+        with suppress(ValueError), self._forgetting_on_failure(keep=_STREAMED):
+            self._fit_stream()
+        return self
+
+    def _take_in(self, X: Any, sample_weight: Any) -> None:
+        """Validate a batch and take it in."""
+        stream = vars(self).get("stream_")
+        is_first = stream is None
+        try:
+            self._validate_params()
+            X, weight = self._validated(X, sample_weight, reset=is_first)
+            self._asked_number(*self._forced_and_barred())
+            if stream is None:
+                stream = RowStream(X.shape[1], self._sample())
+            stream.add(X, weight)
+        except BaseException:
+            # A batch that cannot be taken in changes nothing; as the first one it leaves nothing.
+            if is_first:
+                self._forget()
+            raise
+        self._forget(keep=_STREAMED)
+        self.stream_ = stream
+
+    def _fit_stream(self) -> None:
+        require_two_rows(self.stream_.n_rows)
+        self._finish(self._fit(self.stream_.data()))
+
+    def _get_support_mask(self) -> Mask:
+        if "stream_" in vars(self) and "support_" not in vars(self):
+            with self._forgetting_on_failure(keep=_STREAMED):
+                self._fit_stream()
+        return super()._get_support_mask()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "support_" in vars(self) or "stream_" in vars(self)
+
+
+class RowStream:
+    """Rows that arrive in batches, dense or sparse; of dense ones sums are kept, and a sample."""
+
+    def __init__(self, n_features: int, sample: RowSample | None = None) -> None:
+        self.n_features = n_features
+        self.n_rows = 0
+        self.key = ContentKey(n_features)
+        self._dense: ScatterAccumulator | None = None
+        self._sparse: list[tuple[Any, Array | None]] = []
+        self._sample = sample
+        self._data: StreamData | None = None
+
+    def add(self, X: Any, sample_weight: Array | None) -> None:
+        """Take in a batch."""
+        if sparse.issparse(X) != bool(self._sparse) and (self._sparse or self._dense):
+            raise ValueError(
+                "partial_fit must get all batches dense or all sparse, got both. Convert the "
+                "batches to one kind."
+            )
+        self._data = None
+        self.n_rows += X.shape[0]
+        self.key.add(X)
+        # The caller may reuse the memory of the batch and of its weights.
+        sample_weight = None if sample_weight is None else sample_weight.copy()
+        if sparse.issparse(X):
+            self._sparse.append((sparse.csr_array(X, copy=True), sample_weight))
+            return
+        if self._dense is None:
+            self._dense = ScatterAccumulator(self.n_features)
+        self._dense.add(X.copy(), sample_weight)
+        if self._sample is not None:
+            self._sample.add(X)
+
+    def data(self) -> StreamData:
+        """Return the rows so far as data to fit; valid until the next batch comes in."""
+        if self._data is None:
+            self._data = StreamData(self)
+        return self._data
+
+    def scatter(self) -> Scatter:
+        """Return the operator of all rows so far, its columns as they came."""
+        if self._dense is not None:
+            return self._dense.scatter()
+        X, weight = self._joined()
+        if weight is not None:
+            require_positive_weight(weight)
+        return SparseScatter(X, weight)
+
+    def sampled_rows(self) -> Any:
+        """Return the rows of the sample, in the order in which they came."""
+        assert self._sample is not None
+        if self._dense is not None:
+            return self._sample.rows()
+        return self._sample.of(self._joined()[0])
+
+    def _joined(self) -> tuple[Any, Array | None]:
+        """Return all sparse rows, with their weights, as one matrix from here on."""
+        if len(self._sparse) > 1:
+            X = sparse.vstack([batch for batch, _ in self._sparse], format="csr")
+            weights = None
+            if any(weight is not None for _, weight in self._sparse):
+                weights = np.concatenate(
+                    [np.ones(X.shape[0]) if w is None else w for X, w in self._sparse]
+                )
+            self._sparse = [(X, weights)]
+        return self._sparse[0]
+
+
+class StreamData(FitData):
+    """The rows of a stream: their scatter and a sample of them, never all."""
+
+    def __init__(self, stream: RowStream) -> None:
+        super().__init__(None)
+        self._stream = stream
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self._stream.n_features
+
+    @cached_property
+    def order(self) -> Indices:
+        """The column that comes first, second and so on in `scatter`."""
+        return self._stream.key.order()
+
+    @cached_property
+    def scatter(self) -> Scatter:
+        """The scatter operator, its columns in their order."""
+        return self._stream.scatter().restricted(self.order)
+
+    @cached_property
+    def variances(self) -> Array:
+        """The variance of each feature, zero where all its entries agree."""
+        scatter = self.scatter
+        with np.errstate(over="ignore"):
+            squares = np.ldexp(scatter.diagonal(), 2 * scatter.unit_exponent)
+        return (squares / scatter.total_weight)[self.place]
+
+    def some_rows(self, sample: RowSample, places: Indices) -> SampleOfRows:
+        """Return the sample that the stream has drawn, with some columns."""
+        rows = self._stream.sampled_rows()[:, self.order[places]]
+        return LocalRows(rows, self.scatter.unit_exponent)
