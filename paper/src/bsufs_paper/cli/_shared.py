@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bsufs.cli._console import Reporter
+from bsufs.cli._console import Console
 
 if TYPE_CHECKING:
     from bsufs_paper.experiments import ResultStore, Spec
@@ -37,7 +37,7 @@ def run_all(
     scheduler: str | None,
     data_home: Path | None,
     retry: bool,
-    reporter: Reporter,
+    reporter: Console,
 ) -> Frames:
     """Run specs with a progress bar, say how it went, and return the results."""
     from bsufs_paper.experiments import FAILURES, collect, dask_workers, local_workers, run_specs

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bsufs.cli._console import Reporter, print_table
+from bsufs.cli._console import Console, print_table
 from bsufs.cli._options import QuietOption, one_of
 from bsufs_paper.cli._shared import (
     DataHomeOption,
@@ -87,7 +87,7 @@ def reproduce(
     specs = with_needed([name for name in known if any(i.run == name for i in items)], known)
     # A sample and the whole differ in their rules, so they do not share a folder of results.
     store = ResultStore(out / ("quick" if quick else "full"))
-    reporter = Reporter(quiet)
+    reporter = Console(quiet)
     start = time.monotonic()
     results = run_all(specs, store, jobs, scheduler, data_home, retry, reporter)
     tasks = sum(part.seconds for part in store.parts())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bsufs.cli._console import Reporter
+from bsufs.cli._console import Console
 from bsufs.cli._options import QuietOption
 from bsufs_paper.cli._shared import (
     DataHomeOption,
@@ -50,15 +50,15 @@ def run(
 
     A run that was stopped goes on where it was; nothing that was done is done again.
     """
-    from bsufs.tables import write_atomically
+    from bsufs._atomic import checked_write
     from bsufs_paper.experiments import ResultStore, load_spec
 
     chosen = [load_spec(path, quick=quick) for path in specs]
     store = ResultStore(out)
-    reporter = Reporter(quiet)
+    reporter = Console(quiet)
     results = run_all(chosen, store, jobs, scheduler, data_home, retry, reporter)
     for name, frame in results.items():
         text = frame.to_csv(index=False)
-        with write_atomically(out / f"{name}.csv", force=True) as stream:
+        with checked_write(out / f"{name}.csv", force=True) as stream:
             stream.write(text.encode())
         reporter.say(f"{len(frame)} rows in {out / f'{name}.csv'}")
