@@ -82,14 +82,14 @@ ax.invert_yaxis()
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%
-# The same from Python: `stream_table` hands out batches, ``partial_fit`` takes them. That equals a
+# The same from Python: `open_table` hands out batches, ``partial_fit`` takes them. That equals a
 # fit on all rows, and the selection can be asked for at any time: here is how soon it settles.
 from bsufs import BSUFS
-from bsufs.tables import stream_table
+from bsufs.tables import open_table
 
 selector, seen, selections = BSUFS(10), [], []
-for batch in stream_table(big, batch_rows=2_000):
-    selector.partial_fit(batch.values)
+for batch in open_table(big, batch_rows=2_000).batches():
+    selector.partial_fit(batch)
     seen.append(2_000 + (seen[-1] if seen else 0))
     selections.append(set(selector.selected_features_))
 

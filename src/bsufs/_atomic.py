@@ -39,3 +39,39 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             # A write that fails does not say by itself which file it was for.
             error.filename = os.fspath(path)
         raise
+
+
+@contextlib.contextmanager
+def checked_write(path: str | os.PathLike[str], *, force: bool) -> Iterator[BinaryIO]:
+    """Open a file that a user named, see `atomic_write`; pipes and devices are written directly."""
+    check_target(path, force=force)
+    if _is_pipe_or_device(path):
+        with Path(path).open("wb") as stream:
+            yield stream
+        return
+    with atomic_write(path) as stream:
+        yield stream
+        # Another process may have made it in the meantime.
+        check_target(path, force=force)
+
+
+def check_target(path: str | os.PathLike[str], *, force: bool) -> None:
+    """Raise an error where a file could not be written, before work is done for it."""
+    if _is_pipe_or_device(path):
+        return
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise ValueError(f"{path}: this is a folder; name a file in it.")
+    folder = target.parent
+    if not folder.is_dir():
+        raise ValueError(f"{path}: there is no folder {folder}. Make it first.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ValueError(f"{path}: the folder {folder} cannot be written to. Choose another.")
+    if target.exists() and not force:
+        raise ValueError(f"{path}: the file exists. Replace it with --force, or choose another.")
+
+
+def _is_pipe_or_device(path: str | os.PathLike[str]) -> bool:
+    # Asked of the path as given: where a pipe has a name in /dev/fd, its target has none.
+    given = Path(path)
+    return given.exists() and not given.is_file() and not given.is_dir()

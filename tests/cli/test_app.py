@@ -10,7 +10,7 @@ import pytest
 
 import bsufs
 from bsufs.cli import app, main, select
-from bsufs.cli._console import Reporter
+from bsufs.cli._console import Console
 
 PROGRAM = [sys.executable, "-m", "bsufs"]
 
@@ -23,7 +23,7 @@ def _start(*words, **options):
 def test_help_and_version(invoke):
     result = invoke("--help")
     assert result.status == 0
-    assert all(word in result.out for word in ("select", "compare", "datasets", "Examples"))
+    assert all(word in result.out for word in ("select", "compare", "Examples"))
     assert "--must-keep" in invoke("select", "-h").out
     assert invoke("--version").out == f"bsufs {bsufs.__version__}\n"
     assert "error" not in invoke().err
@@ -48,8 +48,7 @@ def test_how_a_run_may_end(invoke, monkeypatch, error, status, words):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("bsufs.tables.read_table", fail)
-    monkeypatch.setattr("bsufs.cli._whole.read_table", fail)
+    monkeypatch.setattr("bsufs.cli._input.open_table", fail)
     result = invoke("select", "t.csv")
     assert result.status == status
     assert words in result.err
@@ -62,7 +61,7 @@ def test_ctrl_c_while_a_compiled_module_is_loaded(invoke, monkeypatch):
         except KeyboardInterrupt as interruption:
             raise ImportError("initialization failed") from interruption
 
-    monkeypatch.setattr("bsufs.cli._whole.read_table", fail)
+    monkeypatch.setattr("bsufs.cli._input.open_table", fail)
     result = invoke("select", "t.csv")
     assert (result.status, result.err) == (130, "bsufs: interrupted\n")
 
@@ -111,7 +110,7 @@ def test_without_typer_it_says_what_to_install(monkeypatch, capsys):
 
 def test_a_terminal_sees_that_work_goes_on(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with Reporter(quiet=False).busy("reading [x]"):
+    with Console(quiet=False).busy("reading [x]"):
         pass
     assert "reading [x]" in capsys.readouterr().err
 

@@ -79,6 +79,40 @@ def test_a_file_that_is_not_there_or_has_gone(tmp_path):
     assert done.stderr == "bsufs: error: link.csv: No such file or directory\n"
 
 
+def test_a_message_is_short_and_steers_no_terminal(tmp_path):
+    (tmp_path / "t.csv").write_text(f"{'a' * 3000}\x1b[2J,b\n1,x\n2,3\n")
+    done = _run("select", "t.csv", "--ignore", "c", cwd=tmp_path)
+    assert _is_one_line(done)
+    assert "--ignore 'c' is no column of the table" in done.stderr
+    assert len(done.stderr) < 600
+    assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["-o", "--json"])
+def test_a_table_is_never_replaced_by_what_is_made_of_it(tmp_path, option):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n9,1\n")
+    (tmp_path / "link.csv").symlink_to("t.csv")
+    done = _run("select", "t.csv", "-k", 1, option, "link.csv", "--force", cwd=tmp_path)
+    assert _is_one_line(done)
+    assert "must name another file than the table, got link.csv for both" in done.stderr
+    assert (tmp_path / "t.csv").read_text() == "a,b\n1,2\n9,1\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell that closes streams")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_may_be_closed(tmp_path, closed):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n9,1\n")
+    words = f"{sys.executable} -m bsufs select t.csv -k 1 -o o.csv {closed}"
+    done = subprocess.run(words, shell=True, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "o.csv").read_text() == "a\n1\n9\n"
+    words = f"{sys.executable} -m bsufs select - -k 1 {closed}"
+    done = subprocess.run(words, shell=True, capture_output=True, text=True, input="")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
 def test_a_folder_that_goes_while_the_table_is_read(tmp_path):
     os.mkfifo(tmp_path / "t.csv")
     (tmp_path / "out").mkdir()

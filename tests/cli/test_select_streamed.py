@@ -12,11 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import feather
 
-from bsufs.cli._console import Reporter
-from bsufs.cli._input import open_input
-from bsufs.cli._options import Reading
-from bsufs.cli._streamed import batch_rows_for
-from bsufs.tables import TableStream
+from bsufs.tables import Table
 
 # So small that every table here is read in many batches.
 SMALL = ("--memory", "100KB")
@@ -160,7 +156,7 @@ def test_missing_values_are_treated_as_at_once(invoke, numbers, tmp_path, name, 
 def test_rows_at_the_ends_of_batches_are_left_out_too(invoke, tmp_path):
     rng = np.random.default_rng(0)
     values = rng.standard_normal((400, 3)).round(4).astype(object)
-    n_batch = batch_rows_for(10_000, 3)
+    n_batch = 10_000 // (64 * 3)
     assert 2 < n_batch < 200
     for row in (n_batch - 1, 2 * n_batch, 3 * n_batch - 1, 3 * n_batch):
         values[row, row % 3] = ""
@@ -334,8 +330,8 @@ def test_a_table_too_wide_for_its_scatter_is_refused_before_it_is_read(
     invoke, numbers, tmp_path, monkeypatch
 ):
     path = write(numbers, tmp_path / "t.csv")
-    monkeypatch.setattr("bsufs.cli._streamed.available_memory", lambda: 4000)
-    monkeypatch.setattr(TableStream, "tables", lambda *_, **__: pytest.fail("was read"))
+    monkeypatch.setattr("bsufs.cli._input.available_memory", lambda: 4000)
+    monkeypatch.setattr(Table, "batches", lambda *_, **__: pytest.fail("was read"))
     result = invoke("select", path, "--ignore", "id,kind", *SMALL)
     assert result.status == 2
     assert "902 rows of 12 features need a matrix of 12 x 12 numbers" in result.err
@@ -347,32 +343,11 @@ def test_options_that_need_the_table_may_have_all_free_memory(
 ):
     path = write(numbers.drop(columns=["id", "kind", "yes"]), tmp_path / "t.parquet")
     words = ("select", path, "-k", 2, "--method", "MaxVariance")
-    monkeypatch.setattr("bsufs.cli._input.available_memory", lambda: 200_000)
+    monkeypatch.setattr("bsufs.tables._open.available_memory", lambda: 200_000)
     assert invoke(*words).status == 0
     assert "read in batches" in invoke("select", path, "-k", 2).err
-    monkeypatch.setattr("bsufs.cli._input.available_memory", lambda: 2000)
+    monkeypatch.setattr("bsufs.tables._open.available_memory", lambda: 2000)
     assert "there is free 2.0 KB. Do without it." in invoke(*words).err
-
-
-def test_only_a_table_in_memory_is_whole(numbers, tmp_path):
-    path = str(write(numbers, tmp_path / "t.csv"))
-    reading = Reading(["id,kind"], None, "error", "none", None, False, None)
-    held, streamed = (
-        open_input(path, reading, Reporter(True), memory=memory, needs_all=())
-        for memory in ("1GB", "100KB")
-    )
-    assert held.whole is held
-    with pytest.raises(ValueError, match="the whole table is needed, but it is read in batches"):
-        streamed.whole  # noqa: B018 - to ask for it is the test
-
-
-def test_scaled_numbers_have_mean_zero_and_variance_one(numbers, tmp_path):
-    path = str(write(numbers.drop(columns="same"), tmp_path / "t.csv"))
-    reading = Reading(["id,kind"], None, "error", "standard", None, False, None)
-    held = open_input(path, reading, Reporter(True), memory="1GB", needs_all=())
-    np.testing.assert_allclose(held.X.mean(axis=0), 0.0, atol=1e-12)
-    np.testing.assert_allclose(held.X.std(axis=0), 1.0)
-    assert held.is_scaled
 
 
 def test_standard_input_cannot_be_read_twice(invoke, numbers, monkeypatch):
@@ -387,37 +362,36 @@ def test_standard_input_cannot_be_read_twice(invoke, numbers, monkeypatch):
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_file_that_changes_between_the_passes(invoke, numbers, tmp_path, monkeypatch, name):
     path = write(numbers, tmp_path / name)
-    plain = TableStream.tables
+    plain = Table.batches
 
-    def changing(self, features, **options):
-        yield from plain(self, features, **options)
-        if options.get("check"):
-            write(numbers[::-1], path)
+    def changing(self, features=None):
+        yield from plain(self, features)
+        write(numbers[::-1], path)
 
-    monkeypatch.setattr(TableStream, "tables", changing)
+    monkeypatch.setattr(Table, "batches", changing)
     out = tmp_path / "o.csv"
     out.write_text("old")
-    result = invoke(
-        "select", path, "-k", 2, "--ignore", "id,kind,yes", "-o", out, "--force", *SMALL
-    )
-    assert result.status == 2
-    assert "the file has changed while it was read" in result.err
-    assert out.read_text() == "old"
+    # A table that is held is read again too, for the cells of the columns that are kept.
+    for memory in (SMALL, ()):
+        words = ("--ignore", "id,kind,yes", "-o", out, "--force", *memory)
+        result = invoke("select", path, "-k", 2, *words)
+        assert result.status == 2
+        assert "the file has changed while it was read" in result.err
+        assert out.read_text() == "old"
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["o.csv", name]
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError(28, "No space left on device")])
 def test_what_is_stopped_half_way_leaves_the_old_file(invoke, numbers, tmp_path, monkeypatch, stop):
     path = write(numbers, tmp_path / "t.csv")
-    plain = TableStream.tables
+    plain = Table.cells
 
-    def stopping(self, features, *, check=False):
-        for number, table in enumerate(plain(self, features, check=check)):
-            if number == 3 and not check:
-                raise stop
-            yield table
+    def stopping(self, names):
+        for batch in plain(self, names):
+            yield batch.slice(0, 100)
+            raise stop
 
-    monkeypatch.setattr(TableStream, "tables", stopping)
+    monkeypatch.setattr(Table, "cells", stopping)
     for name in ("o.csv", "o.parquet"):
         out = tmp_path / name
         out.write_text("old")

@@ -44,7 +44,7 @@ def test_the_search_of_the_library_decides(invoke, table, tmp_path, searched):
     )
     assert tuning["candidates"][0]["restart_agreement"] == pytest.approx(tuning["best_score"])
     names = [entry["name"] for entry in found["selected"]]
-    assert names == [list("abcdef")[column] for column in search.selected_features_]
+    assert names == list(search.selected_features_)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from tests.golden import assert_agrees, golden_cases, golden_data
 
 from bsufs.selectors import FENPCAFS
 from bsufs.solvers.fuzzy_elastic_net import ElasticNet
-from tests.golden import assert_agrees, golden_cases, golden_data
 
 
 @pytest.mark.parametrize(("dataset", "run"), golden_cases("FEN-PCAFS"))

@@ -3,9 +3,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 from scipy import linalg, sparse
+from tests.golden import assert_agrees, golden_cases, golden_data
 
 from bsufs.selectors import FSPCA
-from tests.golden import assert_agrees, golden_cases, golden_data
 
 
 @pytest.mark.parametrize(("dataset", "run"), golden_cases("FSPCA"))

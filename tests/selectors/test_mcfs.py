@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.linear_model import lars_path
+from tests.golden import assert_agrees, golden_cases, golden_data
 
 from bsufs.selectors.mcfs import MCFS
 from bsufs.solvers.lars import Design, lars
-from tests.golden import assert_agrees, golden_cases, golden_data
 
 
 @pytest.mark.parametrize(("dataset", "run"), golden_cases("MCFS"))

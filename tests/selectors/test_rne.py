@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.golden import assert_agrees, golden_cases, golden_data
 
 from bsufs.selectors.rne import RNE
 from bsufs.solvers.neighborhood_embedding import (
@@ -14,7 +15,6 @@ from bsufs.solvers.neighborhood_embedding import (
     neighborhood_embedding,
     soft_threshold,
 )
-from tests.golden import assert_agrees, golden_cases, golden_data
 
 
 @pytest.mark.parametrize(("dataset", "run"), golden_cases("RNE"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.golden import assert_agrees, golden_cases, golden_data
 
 from bsufs.graphs import affinity, components_by_size, laplacian, nearest_samples
 from bsufs.selectors.sogfs import SOGFS
 from bsufs.solvers.forms import row_space, samples_form
 from bsufs.solvers.reweighted import reweighted_eigenvectors
 from bsufs.solvers.structured_graph import pair_distances
-from tests.golden import assert_agrees, golden_cases, golden_data
 
 
 @pytest.mark.parametrize(("dataset", "run"), golden_cases("SOGFS"))

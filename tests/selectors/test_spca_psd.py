@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from tests.golden import assert_agrees, golden_cases, golden_data
 
 from bsufs.scatter import make_scatter
 from bsufs.selectors import SPCAPSD
 from bsufs.solvers.psd_projection import psd_projection
-from tests.golden import assert_agrees, golden_cases, golden_data
 
 
 @pytest.mark.parametrize(("dataset", "run"), golden_cases("SPCA-PSD"))

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 from scipy import linalg, sparse
+from tests.golden import assert_agrees, golden_cases, golden_data
 
 from bsufs.selectors import SPCAFS
-from tests.golden import assert_agrees, golden_cases, golden_data
 
 
 @pytest.mark.parametrize(("dataset", "run"), golden_cases("SPCAFS"))

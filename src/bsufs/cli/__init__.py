@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from bsufs._extras import MissingExtraError, needs
@@ -9,6 +10,10 @@ from bsufs._extras import MissingExtraError, needs
 
 def main() -> None:
     """Run the command line, or say what to install."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        # Where a stream is closed, the next file that is opened would take its place.
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - open to the end
     try:
         with needs("the command line", "cli"):
             from bsufs.cli.app import run

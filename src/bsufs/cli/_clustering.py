@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from bsufs.cli._methods import as_dense
 from bsufs.metrics import batched_kmeans, clustering_accuracy, normalized_mutual_information
 
 # The classes of the rows that have one, and the numbers of these rows.
@@ -40,9 +40,8 @@ def classes_in(cells: Sequence[Any], label: str) -> tuple[Any, Any]:
 def cluster(X: Any, classes: tuple[Any, Any], seed: int) -> Clustering:
     """Run k-means and compare the clusters with the classes."""
     labels, rows = classes
-    runs = batched_kmeans(
-        as_dense(X[rows]), len(set(labels)), n_runs=_KMEANS_RUNS, random_state=seed
-    )
+    part = X[rows].toarray() if sparse.issparse(X) else X[rows]
+    runs = batched_kmeans(part, len(set(labels)), n_runs=_KMEANS_RUNS, random_state=seed)
     found = runs.labels[runs.best]
     return Clustering(
         clustering_accuracy(labels, found), normalized_mutual_information(labels, found)

@@ -12,10 +12,10 @@ import numpy as np
 from bsufs._typing import Indices
 from bsufs.cli import _methods as methods
 from bsufs.cli._clustering import Classes, cluster
-from bsufs.cli._console import Reporter, complain
+from bsufs.cli._console import Console, complain
+from bsufs.cli._input import Input
 from bsufs.cli._options import one_of
-from bsufs.cli._whole import WholeInput
-from bsufs.metrics import reconstruction, redundancy
+from bsufs.metrics import redundancy
 from bsufs.selectors import all_selectors
 from bsufs.tuning.criteria import ClusteringAgreement, EvaluationData, HeldOutReconstruction
 
@@ -61,9 +61,11 @@ class Outcome:
 class Judge:
     """Measures what selections from one table are worth."""
 
-    def __init__(self, found: WholeInput, classes: Classes | None, seed: int) -> None:
+    def __init__(self, found: Input, classes: Classes | None, seed: int) -> None:
         self.found, self.classes, self.seed = found, classes, seed
-        self._evidence = EvaluationData(methods.as_dense(found.X), seed)
+        self._evaluation = EvaluationData(found.dense, seed)
+        # What all methods share is not to be counted among the seconds of the first.
+        self._scatter = found.data.scatter
 
     def row(
         self,
@@ -86,19 +88,25 @@ class Judge:
         return {"method": name, **dict.fromkeys(keys), "error": error}
 
     def _measures(self, chosen: Indices, first: Indices) -> dict[str, float]:
-        X, columns = self.found.X, np.sort(chosen)
-        selected = methods.as_dense(X[:, chosen])
+        selected, columns = self.found.dense.X[:, chosen], self._evaluation.columns(chosen)
         measures = {
-            "explained_variance": reconstruction(X, chosen),
-            "held_out": HeldOutReconstruction().judge(self._evidence, columns),
+            "explained_variance": self._explained(chosen),
+            "held_out": HeldOutReconstruction().judge(self._evaluation, columns),
             "redundancy": redundancy(selected),
-            "agreement": ClusteringAgreement().judge(self._evidence, columns),
+            "agreement": ClusteringAgreement().judge(self._evaluation, columns),
             "overlap": len(np.intersect1d(chosen, first)) / len(np.union1d(chosen, first)),
         }
         if self.classes is not None:
             scores = cluster(selected, self.classes, self.seed)
             measures |= {"accuracy": scores.accuracy, "information": scores.information}
         return measures
+
+    def _explained(self, chosen: Indices) -> float:
+        data = self.found.data
+        # Of data that do not vary nothing is left to explain.
+        if not data.variances.any():
+            return 1.0
+        return float(self._scatter.explained_curve(data.place[chosen])[-1])
 
 
 def run_method(
@@ -115,7 +123,7 @@ def run_method(
     try:
         for draw in range(_BASELINE_DRAWS if name == BASELINE else 1):
             fresh = methods.make_selector(name, number, seed=judge.seed + draw, jobs=jobs)
-            draws.append(methods.fit(fresh, judge.found.X))
+            draws.append(judge.found.fit(fresh))
             selector = fresh if selector is None else selector
     except ValueError as error:
         return Outcome(judge.failure(name, str(error)))
@@ -128,13 +136,13 @@ def compare_methods(
     number: int | float | str,
     judge: Judge,
     jobs: int | None,
-    report: Reporter,
+    console: Console,
     first: Indices | None = None,
 ) -> list[Outcome]:
     """Run methods one after another; the first that succeeds decides how many features."""
     outcomes = []
     for place, name in enumerate(names, start=1):
-        with report.busy(f"{name} ({place} of {len(names)})"):
+        with console.busy(f"{name} ({place} of {len(names)})"):
             outcome = run_method(name, number if first is None else len(first), judge, first, jobs)
         if first is None and outcome.selector is not None:
             first = outcome.chosen
@@ -159,9 +167,9 @@ def others_than(method: str, words: Sequence[str]) -> list[str]:
     return others if BASELINE in (one, *others) else [*others, BASELINE]
 
 
-def say_comparison(rows: Sequence[dict[str, Any]], report: Reporter) -> None:
+def say_comparison(rows: Sequence[dict[str, Any]], console: Console) -> None:
     """Show a comparison beside the words on a selection, and warn of what failed."""
-    report.show("Other methods", *short_table(rows))
+    console.show("Other methods", *short_table(rows))
     for row in rows:
         if row["error"] is not None:
             complain(f"{row['method']}: {row['error']}", kind="warning: ")

@@ -9,17 +9,20 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-from bsufs._names import one_line as one_line  # the commands take it from here
+from bsufs._atomic import checked_write
+from bsufs._names import one_line, shortened
 
 STDOUT = "-"
+# A message may hold what a file holds, which may be a line of many thousand characters.
+_WIDEST = 500
 
 
-def complain(message: str, kind: str = "error: ") -> None:
-    """Print one line on standard error."""
-    print(f"bsufs: {kind}{' '.join(message.split())}", file=sys.stderr)
+def complain(message: str, kind: str = "error: ", program: str = "bsufs") -> None:
+    """Print one line on standard error, not too long and with nothing that steers a terminal."""
+    print(f"{program}: {kind}{shortened(' '.join(message.split()), _WIDEST)}", file=sys.stderr)
 
 
-class Reporter:
+class Console:
     """Says on standard error what is done, unless told to be quiet."""
 
     def __init__(self, quiet: bool) -> None:
@@ -28,7 +31,7 @@ class Reporter:
     def say(self, message: str) -> None:
         """Print a line."""
         if not self.quiet:
-            print(message, file=sys.stderr)
+            print(one_line(message), file=sys.stderr)
 
     def show(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Print a table."""
@@ -41,10 +44,10 @@ class Reporter:
         if self.quiet or not sys.stderr.isatty():
             yield
             return
-        from rich.console import Console
+        from rich.console import Console as Screen
         from rich.markup import escape
 
-        with Console(stderr=True).status(escape(message)):
+        with Screen(stderr=True).status(escape(message)):
             yield
 
 
@@ -61,7 +64,7 @@ def print_table(
             print("\t".join(one_line(cell) for cell in row), file=stream)
         return
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
+    from rich.console import Console as Screen
     from rich.table import Table
     from rich.text import Text
 
@@ -90,7 +93,7 @@ def print_table(
     for row in rows:
         # Text, not markup: a name such as [red] is shown as it is.
         table.add_row(*(Text(one_line(cell)) for cell in row))
-    Console(file=stream).print(table)
+    Screen(file=stream).print(table)
 
 
 def _looks_like_a_number(cell: str) -> bool:
@@ -124,7 +127,5 @@ def write_text(text: str, path: str, force: bool) -> None:
     if path == STDOUT:
         sys.stdout.write(text)
         return
-    from bsufs.tables import write_atomically
-
-    with write_atomically(path, force=force) as stream:
+    with checked_write(path, force=force) as stream:
         stream.write(text.encode("utf-8"))

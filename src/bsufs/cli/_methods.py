@@ -6,18 +6,11 @@ import contextlib
 import difflib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-from scipy import sparse
-
-from bsufs._typing import Array, Indices
 from bsufs.cli._options import one_of
 from bsufs.selectors import all_selectors
 from bsufs.tables import Table
-
-if TYPE_CHECKING:
-    from bsufs.cli._base import Features
 
 # Parameters that have options of their own, or make no sense in a shell.
 _NOT_SETTABLE = {
@@ -84,7 +77,7 @@ def _check_settings(
         )
 
 
-def column_numbers(names: Sequence[str], table: Table | Features, option: str) -> list[int]:
+def column_numbers(names: Sequence[str], table: Table, option: str) -> list[int]:
     """Return the numbers of features given by name."""
     place = {name: number for number, name in enumerate(table.names)}
     for name in names:
@@ -95,31 +88,13 @@ def column_numbers(names: Sequence[str], table: Table | Features, option: str) -
     return [place[name] for name in names]
 
 
-def check_number(number: int | float | str, table: Table | Features) -> None:
+def check_number(number: int | float | str, table: Table) -> None:
     """Raise an error where more features are wanted than there are."""
     if isinstance(number, int) and number > table.n_features:
         raise ValueError(
             f"-k must be at most {table.n_features}, the number of features in the table, got "
             f"{number}."
         )
-
-
-def fit(selector: Any, X: Any) -> Indices:
-    """Fit a selector and return the columns it selects, best first."""
-    takes_sparse = selector.__sklearn_tags__().input_tags.sparse
-    selector.fit(X if takes_sparse else as_dense(X))
-    return best_first_of(selector)
-
-
-def best_first_of(selector: Any) -> Indices:
-    """Return the columns that a fitted selector selects, best first."""
-    best_first: Indices = np.argsort(selector.ranking_)[: int(selector.support_.sum())]
-    return best_first
-
-
-def as_dense(X: Any) -> Array:
-    """Return numbers as an array, for what looks at whole columns."""
-    return np.asarray(X.toarray() if sparse.issparse(X) else X)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import os
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bsufs._atomic import check_target
 from bsufs.cli._console import STDOUT
 
 
@@ -39,6 +41,24 @@ class Order(StrEnum):
     table = "table"
 
 
+# What says how a file is to be read stands apart in the help.
+_READING = "How the table is read"
+
+
+def option(name: str, metavar: str, text: str, **more: Any) -> Any:
+    """Declare an option; several names are separated by blanks."""
+    return typer.Option(*name.split(), metavar=metavar, help=text, **more)
+
+
+def flag(name: str, text: str, **more: Any) -> Any:
+    """Declare an option without a value, for which the help shows no place."""
+    return option(name, "", text, **more)
+
+
+def _reading(name: str, metavar: str, text: str) -> Any:
+    return option(name, metavar, text, rich_help_panel=_READING)
+
+
 TableArgument = Annotated[
     str,
     typer.Argument(
@@ -50,115 +70,65 @@ TableArgument = Annotated[
 ]
 NumberOption = Annotated[
     str,
-    typer.Option(
-        "-k",
-        "--n-features",
-        metavar="NUMBER",
-        help="How many to keep: a number, a share such as 0.1, or auto.",
+    option(
+        "-k --n-features", "NUMBER", "How many to keep: a number, a share such as 0.1, or auto."
     ),
 ]
-JsonOption = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="All results; - to print.")
-]
+JsonOption = Annotated[str | None, option("--json", "FILE", "All results; - to print.")]
 ReportOption = Annotated[
-    str | None,
-    typer.Option("--report", metavar="FILE", help="A page with reasons and pictures; - to print."),
+    str | None, option("--report", "FILE", "A page with reasons and pictures; - to print.")
 ]
 SubsamplesOption = Annotated[
     int,
-    typer.Option(
-        "--subsamples",
-        metavar="NUMBER",
-        help="Refits that tell how stable it is, for --report.",
-        min=0,
-    ),
+    option("--subsamples", "NUMBER", "Refits that tell how stable it is, for --report.", min=0),
 ]
-# What says how a file is to be read stands apart in the help.
-_READING = "How the table is read"
+SeedOption = Annotated[int, option("--seed", "NUMBER", "Seed of all that is random.", min=0)]
+JobsOption = Annotated[
+    int | None, option("--jobs", "NUMBER", "Threads at most; default all.", min=1)
+]
+ForceOption = Annotated[bool, flag("--force", "Replace files that exist.")]
+QuietOption = Annotated[bool, flag("-q --quiet", "No words on standard error.")]
 IgnoreOption = Annotated[
     list[str] | None,
-    typer.Option(
+    _reading(
         "--ignore",
-        metavar="NAMES",
-        rich_help_panel=_READING,
-        help="Columns not to use, carried to the output: a,b or @file; may be repeated.",
+        "NAMES",
+        "Columns not to use, carried to the output: a,b or @file; may be repeated.",
     ),
 ]
 LabelOption = Annotated[
     str | None,
-    typer.Option(
-        "--label",
-        metavar="COLUMN",
-        rich_help_panel=_READING,
-        help="Classes; never used to select, only to score k-means afterwards.",
+    _reading(
+        "--label", "COLUMN", "Classes; never used to select, only to score k-means afterwards."
     ),
 ]
 MissingOption = Annotated[
     Missing,
-    typer.Option(
+    _reading(
         "--missing",
-        metavar="HOW",
-        rich_help_panel=_READING,
-        help="Missing or infinite values: error, median (while selecting; the output keeps its "
-        "gaps), drop-rows or drop-columns.",
+        "HOW",
+        "Missing or infinite values: error, median (while selecting; the output keeps its gaps), "
+        "drop-rows or drop-columns.",
     ),
 ]
 ScaleOption = Annotated[
     Scale,
-    typer.Option(
-        "--scale",
-        metavar="HOW",
-        rich_help_panel=_READING,
-        help="none, or standard: all columns to variance 1 while selecting.",
-    ),
-]
-SeedOption = Annotated[
-    int, typer.Option("--seed", metavar="NUMBER", help="Seed of all that is random.", min=0)
-]
-JobsOption = Annotated[
-    int | None,
-    typer.Option("--jobs", metavar="NUMBER", help="Threads at most; default all.", min=1),
+    _reading("--scale", "HOW", "none, or standard: all columns to variance 1 while selecting."),
 ]
 DelimiterOption = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter",
-        metavar="MARK",
-        rich_help_panel=_READING,
-        help=r"Mark between cells of text, \t for a tab.",
-    ),
+    str | None, _reading("--delimiter", "MARK", r"Mark between cells of text, \t for a tab.")
 ]
-# A flag takes no value, so the help must not show a place for one: its metavar is empty.
 NoHeaderOption = Annotated[
-    bool,
-    typer.Option(
-        "--no-header",
-        metavar="",
-        rich_help_panel=_READING,
-        help="The first line holds values, no names.",
-    ),
+    bool, _reading("--no-header", "", "The first line holds values, no names.")
 ]
-ArrayOption = Annotated[
-    str | None,
-    typer.Option(
-        "--array",
-        metavar="NAME",
-        rich_help_panel=_READING,
-        help="Which matrix of a .npz or .mat.",
-    ),
-]
-ForceOption = Annotated[bool, typer.Option("--force", metavar="", help="Replace files that exist.")]
-QuietOption = Annotated[
-    bool, typer.Option("-q", "--quiet", metavar="", help="No words on standard error.")
-]
+ArrayOption = Annotated[str | None, _reading("--array", "NAME", "Which matrix of a .npz or .mat.")]
 MemoryOption = Annotated[
     str | None,
-    typer.Option(
+    _reading(
         "--memory",
-        metavar="SIZE",
-        rich_help_panel=_READING,
-        help="A text or Parquet table that takes more than this, such as 2GB, is read in batches "
-        "of rows. Default: a quarter of the memory that is free.",
+        "SIZE",
+        "A text or Parquet table that takes more than this, such as 2GB, is read in batches of "
+        "rows. Default: a quarter of the memory that is free.",
     ),
 ]
 
@@ -175,13 +145,16 @@ class Reading:
     no_header: bool
     array: str | None
 
-    def of_cells(self) -> dict[str, Any]:
-        """Return what `read_table` and `stream_table` both want to know."""
+    def options(self) -> dict[str, Any]:
+        """Return them as `open_table` takes them."""
         return {
             "ignore": parse_names(self.ignore),
             "label": self.label,
-            "delimiter": parse_delimiter(self.delimiter),
+            "missing": self.missing,
+            "scale": self.scale,
+            "delimiter": "\t" if self.delimiter == "\\t" else self.delimiter,
             "header": not self.no_header,
+            "array": self.array,
         }
 
 
@@ -219,11 +192,6 @@ def parse_names(options: Iterable[str] | None) -> list[str]:
     return names
 
 
-def parse_delimiter(text: str | None) -> str | None:
-    r"""Read a delimiter, with ``\t`` for a tab."""
-    return "\t" if text == "\\t" else text
-
-
 def parse_settings(options: Sequence[str] | None) -> dict[str, Any]:
     """Read ``name=value`` pairs; a value that is no Python literal is text."""
     settings: dict[str, Any] = {}
@@ -238,10 +206,8 @@ def parse_settings(options: Sequence[str] | None) -> dict[str, Any]:
     return settings
 
 
-def check_targets(force: bool, **targets: str | None) -> None:
+def check_targets(table: str, force: bool, **targets: str | None) -> None:
     """Raise an error where a file could not be written, before work is done for it."""
-    from bsufs.tables import check_target
-
     if targets.get("report") is not None:
         # Without what it needs, this is said before the work and not after.
         import bsufs.inspection.page  # noqa: F401 - only to see whether it can be imported
@@ -249,9 +215,13 @@ def check_targets(force: bool, **targets: str | None) -> None:
     places = [t if t == STDOUT else str(Path(t).resolve()) for t in given.values()]
     if len(set(places)) < len(places):
         raise ValueError(f"{_listed(given)} must name different files.")
-    for target in given.values():
+    for option, target in given.items():
         if target != STDOUT:
             check_target(target, force=force)
+            if os.path.exists(table) and os.path.realpath(target) == os.path.realpath(table):
+                raise ValueError(
+                    f"--{option} must name another file than the table, got {target} for both."
+                )
 
 
 def _listed(options: Iterable[str]) -> str:

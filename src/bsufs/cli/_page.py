@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scipy import sparse
 
-from bsufs.cli._whole import WholeInput
-from bsufs.inspection.page import Comparison, make_report
+from bsufs.cli._input import Input
+
+if TYPE_CHECKING:
+    from bsufs.inspection.page import Comparison
 
 
 def make_page(
     selector: Any,
-    found: WholeInput,
+    found: Input,
     *,
+    scale: str,
     about: Mapping[str, str],
     comparison: Comparison | None,
     n_subsamples: int,
@@ -22,29 +25,26 @@ def make_page(
     command: str,
 ) -> str:
     """Return the report as one HTML page."""
-    lines = dict(about)
-    if found.missing.n_missing or found.missing.n_infinite:
-        lines["Missing values"] = (
-            f"{found.missing.n_missing} missing, {found.missing.n_infinite} infinite"
-        )
+    # Needs an extra that nothing else here does.
+    from bsufs.inspection.page import make_report
+
+    missing = found.table.missing
+    gaps = {"Missing values": f"{missing.n_missing} missing, {missing.n_infinite} infinite"}
+    has_gaps = missing.n_missing or missing.n_infinite
+    settings = "with_mean=False" if sparse.issparse(found.data.X) else ""
+    scaling = (
+        "from sklearn.preprocessing import StandardScaler\n\n"
+        f"X = StandardScaler({settings}).fit_transform(X)\n"
+    )
     return str(
         make_report(
             selector,
-            found.X,
-            feature_names=found.table.names,
+            found.data,
             n_subsamples=n_subsamples,
             random_state=seed,
             comparison=comparison,
-            about=lines,
+            about={"Table": found.path, "Scale": scale, **about, **(gaps if has_gaps else {})},
             command=command,
-            preparation=_lines_that_scale(found.X) if found.is_scaled else None,
+            preparation=scaling if scale == "standard" else None,
         )
-    )
-
-
-def _lines_that_scale(X: Any) -> str:
-    settings = "with_mean=False" if sparse.issparse(X) else ""
-    return (
-        "from sklearn.preprocessing import StandardScaler\n\n"
-        f"X = StandardScaler({settings}).fit_transform(X)\n"
     )

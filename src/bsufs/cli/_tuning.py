@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from bsufs.cli._console import Reporter
-from bsufs.cli._methods import as_dense
+from bsufs.cli._console import Console
 from bsufs.cli._options import one_of
+from bsufs.selectors._data import FitData
 from bsufs.tuning import LabelFreeSearch, default_grid
 from bsufs.tuning.criteria import CRITERIA
 
@@ -24,7 +24,7 @@ def criterion_name(name: str | None) -> str | None:
 
 def make_search(
     selector: Any,
-    X: Any,
+    data: FitData,
     numbers: Sequence[int | float | str],
     *,
     criterion: str | None,
@@ -36,7 +36,7 @@ def make_search(
     whole = [number for number in numbers if isinstance(number, int)]
     # The grid must suit every number of features, so it is that of the smallest.
     selector.set_params(n_features_to_select=min(whole, default=numbers[0]))
-    tried = default_grid(selector, as_dense(X))
+    tried = default_grid(selector, data)
     grid = {name: values for name, values in tried.items() if name not in fixed}
     if len(numbers) == 1 and all(len(values) < 2 for values in grid.values()):
         raise ValueError(
@@ -67,17 +67,17 @@ def tuning_document(search: LabelFreeSearch) -> dict[str, Any]:
     }
 
 
-def say_tuning(tuning: dict[str, Any], report: Reporter) -> None:
+def say_tuning(tuning: dict[str, Any], console: Console) -> None:
     """Show the best candidates."""
     rows = tuning["candidates"]
     best = ", ".join(f"{name}={value}" for name, value in tuning["best_params"].items())
-    report.say(f"tried {len(rows)} settings without labels; {tuning['criterion']} chose {best}")
+    console.say(f"tried {len(rows)} settings without labels; {tuning['criterion']} chose {best}")
     columns = [name for name in rows[0] if name != "rank"]
     shown = rows[:_ROWS_SHOWN]
     title = (
         f"The {len(shown)} best of {len(rows)} settings, by {tuning['criterion'].replace('_', ' ')}"
     )
-    report.show(
+    console.show(
         title,
         [_heading(name) for name in columns],
         [[_cell(name, row[name]) for name in columns] for row in shown],

@@ -9,36 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bsufs.cli._console import Reporter, complain, dump, print_table, write_text
-from bsufs.cli._options import (
-    ArrayOption,
-    DelimiterOption,
-    ForceOption,
-    IgnoreOption,
-    JobsOption,
-    JsonOption,
-    LabelOption,
-    Missing,
-    MissingOption,
-    NoHeaderOption,
-    NumberOption,
-    QuietOption,
-    Reading,
-    ReportOption,
-    Scale,
-    ScaleOption,
-    SeedOption,
-    SubsamplesOption,
-    TableArgument,
-    check_targets,
-    command_of,
-    parse_names,
-    parse_number,
-)
+from bsufs.cli import _options as options
+from bsufs.cli._console import Console, complain, dump, print_table, write_text
 
 if TYPE_CHECKING:
     from bsufs.cli._comparison import Outcome
-    from bsufs.cli._whole import WholeInput
+    from bsufs.cli._input import Input
 
 # What `bsufs select` does comes first: the others are compared with it.
 DEFAULT_METHODS = (
@@ -63,40 +39,41 @@ def register(app: typer.Typer) -> None:
 
 def compare(
     context: typer.Context,
-    table: TableArgument,
-    n_features: NumberOption = "auto",
+    table: options.TableArgument,
+    n_features: options.NumberOption = "auto",
     method_names: Annotated[
         list[str] | None,
-        typer.Option(
+        options.option(
             "--methods",
-            metavar="NAMES",
-            help="Methods, the first being what others are compared with. By default "
+            "NAMES",
+            "Methods, the first being what others are compared with. By default "
             f"{DEFAULT_METHODS.replace(',', ', ')}.",
             show_default=False,
         ),
     ] = None,
-    json_file: JsonOption = None,
+    json_file: options.JsonOption = None,
     csv_file: Annotated[
-        str | None, typer.Option("--csv", metavar="FILE", help="The table; - to print.")
+        str | None, options.option("--csv", "FILE", "The table; - to print.")
     ] = None,
-    report_file: ReportOption = None,
-    subsamples: SubsamplesOption = 20,
-    ignore: IgnoreOption = None,
-    label: LabelOption = None,
-    missing: MissingOption = Missing.error,
-    scale: ScaleOption = Scale.none,
-    seed: SeedOption = 0,
-    jobs: JobsOption = None,
-    delimiter: DelimiterOption = None,
-    no_header: NoHeaderOption = False,
-    array: ArrayOption = None,
-    force: ForceOption = False,
-    quiet: QuietOption = False,
+    report_file: options.ReportOption = None,
+    subsamples: options.SubsamplesOption = 20,
+    ignore: options.IgnoreOption = None,
+    label: options.LabelOption = None,
+    missing: options.MissingOption = options.Missing.error,
+    scale: options.ScaleOption = options.Scale.none,
+    seed: options.SeedOption = 0,
+    jobs: options.JobsOption = None,
+    delimiter: options.DelimiterOption = None,
+    no_header: options.NoHeaderOption = False,
+    array: options.ArrayOption = None,
+    force: options.ForceOption = False,
+    quiet: options.QuietOption = False,
 ) -> None:
     """Run several methods and show speed, explained variance, redundancy and overlap.
 
     Explained is the share of the variance that regression on the selected columns explains,
     redundancy their mean absolute correlation, overlap the Jaccard index with the first method.
+    The seconds leave out the scatter matrix, which is computed once for all methods.
     JSON, CSV and the report hold two more: what the columns explain of rows held out, and how far
     k-means on them finds the clusters that it finds on all columns. Random columns are the mean of
     ten draws.
@@ -105,27 +82,32 @@ def compare(
     fails is reported, and the others go on. The report is that of the first method, with the
     comparison.
     """
-    number = parse_number(n_features)
-    check_targets(force, json=json_file, csv=csv_file, report=report_file)
+    number = options.parse_number(n_features)
+    options.check_targets(table, force, json=json_file, csv=csv_file, report=report_file)
 
     from bsufs.cli import _comparison as comparison
     from bsufs.cli import _methods as methods
-    from bsufs.cli._whole import read_input
+    from bsufs.cli._input import open_input
 
-    names = comparison.method_names(parse_names(method_names or [DEFAULT_METHODS]), "--methods")
-    report = Reporter(quiet)
-    reading = Reading(ignore, label, missing.value, scale.value, delimiter, no_header, array)
-    found = read_input(table, reading, report)
+    names = comparison.method_names(
+        options.parse_names(method_names or [DEFAULT_METHODS]), "--methods"
+    )
+    console = Console(quiet)
+    reading = options.Reading(
+        ignore, label, missing.value, scale.value, delimiter, no_header, array
+    )
+    found = open_input(table, reading, console, whole_for="bsufs compare")
     methods.check_number(number, found.table)
     classes = None if label is None else found.classes(label)
     page = None
     with methods.at_most_threads(jobs):
         judge = comparison.Judge(found, classes, seed)
-        outcomes = comparison.compare_methods(names, number, judge, jobs, report)
+        outcomes = comparison.compare_methods(names, number, judge, jobs, console)
         if report_file is not None:
-            about = {"Table": table, "Scale": reading.scale}
-            with report.busy("writing the report"):
-                page = _page(outcomes, found, about, subsamples, seed, command_of(context))
+            with console.busy("writing the report"):
+                page = _page(
+                    outcomes, found, scale.value, subsamples, seed, options.command_of(context)
+                )
     rows = [outcome.row for outcome in outcomes]
     _write(rows, table, found, json_file, csv_file, force)
     if page is not None and report_file is not None:
@@ -138,8 +120,8 @@ def compare(
 
 def _page(
     outcomes: Sequence[Outcome],
-    found: WholeInput,
-    about: Mapping[str, str],
+    found: Input,
+    scale: str,
     n_subsamples: int,
     seed: int,
     command: str,
@@ -154,7 +136,8 @@ def _page(
     return make_page(
         shown.selector,
         found,
-        about=about,
+        scale=scale,
+        about={},
         # What the page is about comes first, and the others follow.
         comparison=page_comparison(sorted(outcomes, key=lambda outcome: outcome is not shown)),
         n_subsamples=n_subsamples,
@@ -175,7 +158,7 @@ def _complain_of_failures(rows: Sequence[Mapping[str, Any]]) -> None:
 def _write(
     rows: list[dict[str, Any]],
     table: str,
-    found: WholeInput,
+    found: Input,
     json_file: str | None,
     csv_file: str | None,
     force: bool,

@@ -1,44 +1,17 @@
-"""``bsufs select``: keep the columns of a table that say most."""
+"""``bsufs select``: keep the most informative columns of a table."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import typer
 
-from bsufs.cli._console import Reporter, dump, one_line, print_table, write_text
-from bsufs.cli._options import (
-    ArrayOption,
-    DelimiterOption,
-    ForceOption,
-    IgnoreOption,
-    JobsOption,
-    JsonOption,
-    LabelOption,
-    MemoryOption,
-    Missing,
-    MissingOption,
-    NoHeaderOption,
-    NumberOption,
-    Order,
-    QuietOption,
-    Reading,
-    ReportOption,
-    Scale,
-    ScaleOption,
-    SeedOption,
-    SubsamplesOption,
-    TableArgument,
-    command_of,
-    parse_names,
-    parse_numbers,
-    parse_settings,
-)
-from bsufs.cli._request import Request, Targets
-
-if TYPE_CHECKING:
-    from bsufs.cli._selection import Selection
+from bsufs._names import one_line
+from bsufs.cli import _options as options
+from bsufs.cli._console import Console, dump, print_table, write_text
 
 _EPILOG = """
 [bold]Examples[/bold]
@@ -57,6 +30,25 @@ _EPILOG = """
 
 [cyan]bsufs select table.csv -k 9 --must-keep age,sex --set n_components=5[/cyan]
 """
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to select from, and how."""
+
+    table: str
+    reading: options.Reading
+    memory: str | None
+    numbers: Sequence[int | float | str]
+    method: str | None
+    settings: Mapping[str, Any]
+    must_keep: Sequence[str]
+    never_keep: Sequence[str]
+    tune: bool
+    criterion: str | None
+    others: Sequence[str] | None
+    seed: int
+    jobs: int | None
 
 
 def register(app: typer.Typer) -> None:
@@ -78,95 +70,97 @@ def _known_criteria() -> list[str]:
 
 def select(
     context: typer.Context,
-    table: TableArgument,
-    n_features: NumberOption = "auto",
+    table: options.TableArgument,
+    n_features: options.NumberOption = "auto",
     output: Annotated[
-        str | None,
-        typer.Option("-o", "--output", metavar="FILE", help="The reduced table; - for CSV."),
+        str | None, options.option("-o --output", "FILE", "The reduced table; - for CSV.")
     ] = None,
     names: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Selected names, best first, one per line.")
+        str | None, options.option("--names", "FILE", "Selected names, best first, one per line.")
     ] = None,
-    json_file: JsonOption = None,
-    report_file: ReportOption = None,
-    subsamples: SubsamplesOption = 20,
+    json_file: options.JsonOption = None,
+    report_file: options.ReportOption = None,
+    subsamples: options.SubsamplesOption = 20,
     method: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Any selector, such as MCFS or ColumnSubset; AlignedBSUFS by default.",
+        options.option(
+            "--method",
+            "NAME",
+            "Any selector, such as MCFS or ColumnSubset; AlignedBSUFS by default.",
             autocompletion=_known_methods,
         ),
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; repeatable."),
+        options.option("--set", "NAME=VALUE", "A parameter of the method; repeatable."),
     ] = None,
     tune: Annotated[
         bool,
-        typer.Option(
+        options.flag(
             "--tune",
-            metavar="",
-            help="Try settings, and every number of -k 10,20,50, and keep the best without labels.",
+            "Try settings, and every number of -k 10,20,50, and keep the best without labels.",
         ),
     ] = False,
     criterion: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="What decides in --tune, such as reconstruction; implies --tune.",
+        options.option(
+            "--criterion",
+            "NAME",
+            "What decides in --tune, such as reconstruction; implies --tune.",
             autocompletion=_known_criteria,
         ),
     ] = None,
     others: Annotated[
         list[str] | None,
-        typer.Option(
+        options.option(
             "--compare",
-            metavar="NAMES",
-            help="Other methods to show beside it; random columns are added as a baseline.",
+            "NAMES",
+            "Other methods to show beside it; random columns are added as a baseline.",
         ),
     ] = None,
     must_keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAMES", help="Always select these: a,b or @file; repeatable."),
+        options.option("--must-keep", "NAMES", "Always select these: a,b or @file; repeatable."),
     ] = None,
     never_keep: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAMES", help="Never select these: a,b or @file; repeatable."),
+        options.option("--never-keep", "NAMES", "Never select these: a,b or @file; repeatable."),
     ] = None,
-    ignore: IgnoreOption = None,
-    label: LabelOption = None,
-    missing: MissingOption = Missing.error,
-    scale: ScaleOption = Scale.none,
+    ignore: options.IgnoreOption = None,
+    label: options.LabelOption = None,
+    missing: options.MissingOption = options.Missing.error,
+    scale: options.ScaleOption = options.Scale.none,
     order: Annotated[
-        Order, typer.Option(help="Order of the selected columns in the output.")
-    ] = Order.table,
-    seed: SeedOption = 0,
-    jobs: JobsOption = None,
-    delimiter: DelimiterOption = None,
-    no_header: NoHeaderOption = False,
-    array: ArrayOption = None,
-    memory: MemoryOption = None,
-    force: ForceOption = False,
-    quiet: QuietOption = False,
+        options.Order, typer.Option(help="Order of the selected columns in the output.")
+    ] = options.Order.table,
+    seed: options.SeedOption = 0,
+    jobs: options.JobsOption = None,
+    delimiter: options.DelimiterOption = None,
+    no_header: options.NoHeaderOption = False,
+    array: options.ArrayOption = None,
+    memory: options.MemoryOption = None,
+    force: options.ForceOption = False,
+    quiet: options.QuietOption = False,
 ) -> None:
-    """Select the columns that say most, and write the reduced table.
+    """Select the most informative columns, and write the reduced table.
 
     Without -o, --names, --json or --report the selected features are shown; into a pipe go their
     names, one per line.
     """
     request = Request(
         table=table,
-        reading=Reading(ignore, label, missing.value, scale.value, delimiter, no_header, array),
+        reading=options.Reading(
+            ignore, label, missing.value, scale.value, delimiter, no_header, array
+        ),
         memory=memory,
-        numbers=parse_numbers(n_features),
+        numbers=options.parse_numbers(n_features),
         method=method,
-        settings=parse_settings(settings),
-        must_keep=parse_names(must_keep),
-        never_keep=parse_names(never_keep),
+        settings=options.parse_settings(settings),
+        must_keep=options.parse_names(must_keep),
+        never_keep=options.parse_names(never_keep),
         tune=tune or criterion is not None,
         criterion=criterion,
-        others=None if others is None else parse_names(others),
+        others=None if others is None else options.parse_names(others),
         seed=seed,
         jobs=jobs,
     )
@@ -174,49 +168,39 @@ def select(
         raise ValueError(
             f"-k must be one number without --tune, which chooses among several; got {n_features}."
         )
-    targets = Targets(
-        output=output,
-        names=names,
-        json=json_file,
-        report=report_file,
-        order=order.value,
-        force=force,
+    if output is not None:
+        from bsufs.tables._write import check_output
+
+        check_output(output, force=force)
+    options.check_targets(
+        table, force, output=output, names=names, json=json_file, report=report_file
     )
-    targets.check()
-    report = Reporter(quiet)
+    console = Console(quiet)
 
     from bsufs.cli import _selection as steps
 
-    request = steps.checked(request)
-    found = steps.read(request, targets, report)
-    selection = steps.fit(request, found, report)
-    steps.tell(selection, report)
-    outcomes = steps.compare(request, selection, report)
+    request = steps.validate_request(request)
+    found = steps.read(request, output, report_file, console)
+    selection = steps.fit(request, found, console)
+    steps.tell(selection, console)
+    outcomes = steps.compare(request, selection, console)
     document = steps.document(request, selection, outcomes)
-    page = None
-    if targets.report is not None:
-        command = command_of(context)
-        page = steps.page(
-            request, selection, outcomes, report, n_subsamples=subsamples, command=command
+    page = ""
+    if report_file is not None:
+        command = options.command_of(context)
+        page = steps.page(request, selection, outcomes, console, subsamples, command)
+    if output is not None:
+        steps.write(selection, output, order.value, force)
+    if names is not None:
+        write_text(
+            "".join(f"{one_line(row['name'])}\n" for row in document["selected"]), names, force
         )
-    _write(selection, document, page, targets)
-    if targets.is_empty:
+    if json_file is not None:
+        write_text(dump(document), json_file, force)
+    if report_file is not None:
+        write_text(page, report_file, force)
+    if output is names is json_file is report_file is None:
         _show(document)
-
-
-def _write(
-    selection: Selection, document: dict[str, Any], page: str | None, targets: Targets
-) -> None:
-    force = targets.force
-    if targets.output is not None:
-        selection.found.write(selection.best_first, targets.output, targets.order, force)
-    if targets.names is not None:
-        lines = "".join(f"{one_line(row['name'])}\n" for row in document["selected"])
-        write_text(lines, targets.names, force)
-    if targets.json is not None:
-        write_text(dump(document), targets.json, force)
-    if targets.report is not None and page is not None:
-        write_text(page, targets.report, force)
 
 
 def _show(document: dict[str, Any]) -> None:

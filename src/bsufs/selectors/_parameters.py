@@ -29,6 +29,7 @@ COUNT_OR_AUTO = [*COUNT, StrOptions({"auto"})]
 POSITIVE = [Interval(Real, 0, None, closed="neither")]
 POSITIVE_OR_AUTO = [*POSITIVE, StrOptions({"auto"})]
 NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
+UNIT_INTERVAL = [Interval(Real, 0, 1, closed="both")]
 
 # Parameters that mean the same wherever they appear; a selector need not have them all.
 _SHARED: dict[str, list[Any]] = {
@@ -42,6 +43,8 @@ _SHARED: dict[str, list[Any]] = {
     "compat": [StrOptions({"publication", "reference"})],
     "max_iter": COUNT,
     "tol": NOT_NEGATIVE,
+    "must_keep": ["array-like", str, Integral, None],
+    "never_keep": ["array-like", str, Integral, None],
     "random_state": ["random_state"],
 }
 

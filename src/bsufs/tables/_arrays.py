@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import Any, BinaryIO
 
 import numpy as np
 from scipy import sparse
 
-from bsufs.tables._errors import TableError
+from bsufs.tables._files import RawFile, TableError, unreadable_message
+from bsufs.tables._rows import Rows
 
 # How a matrix of features is called where a file holds several.
 _USUAL_NAMES = ("X", "data", "fea")
@@ -26,14 +27,82 @@ class Arrays:
     """A matrix of features, and vectors with one entry per row that may go along."""
 
     matrix: Any
-    names: tuple[str, ...]
+    features: tuple[str, ...]
     vectors: Mapping[str, Any] = field(default_factory=dict)
     always_carried: tuple[str, ...] = ()
 
 
-def read_npy(stream: BinaryIO, source: str) -> Arrays:
-    """Read a matrix from a .npy file."""
-    matrix = _loaded(stream, source, "NumPy")
+class ArrayRows(Rows):
+    """The rows of a matrix, with the vectors beside it as further columns."""
+
+    def __init__(self, file: RawFile, kind: str, array: str | None) -> None:
+        self.file = file
+        found = _read(file, kind, array)
+        matrix = found.matrix
+        if matrix.dtype.kind == "f" and matrix.dtype.itemsize not in (4, 8):
+            # Neither Arrow nor SciPy knows of these.
+            matrix = matrix.astype(np.float64)
+        self._matrix, self.features, self._vectors = matrix, found.features, found.vectors
+        self.n_rows = self.most_rows = int(matrix.shape[0])
+        self.names = (*found.vectors, *(n for n in found.features if n not in found.vectors))
+        self.row_names = found.always_carried
+        self.ambiguous = frozenset(found.features) & frozenset(found.vectors)
+        self.empty_message = f"{file.source}: the matrix has no rows."
+
+    def matrix(self, names: Sequence[str]) -> Any:
+        if tuple(names) == self.features:
+            return self._matrix
+        place = {name: number for number, name in enumerate(self.features)}
+        return self._matrix[:, [place[name] for name in names]]
+
+    def batches(self, names: Sequence[str], most_rows: int) -> Iterator[Any]:
+        import pyarrow as pa
+
+        features = set(self.features)
+        wanted = [name for name in names if name in features]
+        part = self.matrix(wanted)
+        dense = part.toarray() if sparse.issparse(part) else part
+        columns = dict(self._vectors) | dict(zip(wanted, dense.T, strict=True))
+        yield pa.record_batch([pa.array(columns[name]) for name in names], names=list(names))
+
+
+def _read(file: RawFile, kind: str, array: str | None) -> Arrays:
+    if kind == ".h5ad":
+        return _read_h5ad(file)
+    with file.open() as stream:
+        if kind == ".npy":
+            return _read_npy(stream, file.source)
+        if kind == ".npz":
+            return _read_npz(stream, file.source, array)
+        # SciPy's readers take a while to import.
+        from bsufs._matlab import matlab_arrays
+
+        with _reading(file.source, "MATLAB"):
+            stored = matlab_arrays(stream)
+        return _matrix_and_vectors(stored, file.source, array)
+
+
+@contextlib.contextmanager
+def _reading(source: str, kind: str) -> Iterator[None]:
+    """Say in one line that a file is of another kind."""
+    try:
+        yield
+    except NotImplementedError as error:
+        raise TableError(
+            f"{source}: MATLAB 7.3 files are not read; save it in MATLAB with '-v7'."
+        ) from error
+    # What a reader raises on foreign bytes depends on where they cease to make sense.
+    except Exception as error:
+        if "allow_pickle" in str(error):
+            message = "the file holds Python objects, which are never unpickled."
+        else:
+            message = unreadable_message(kind, error)
+        raise TableError(f"{source}: {message}") from error
+
+
+def _read_npy(stream: BinaryIO, source: str) -> Arrays:
+    with _reading(source, "NumPy"):
+        matrix = np.load(stream, allow_pickle=False)
     if not isinstance(matrix, np.ndarray):
         raise TableError(f"{source}: this is an archive of arrays: name it .npz.")
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
@@ -44,88 +113,44 @@ def read_npy(stream: BinaryIO, source: str) -> Arrays:
     return Arrays(matrix, _numbered(matrix.shape[1]))
 
 
-def read_npz(stream: BinaryIO, source: str, array: str | None) -> Arrays:
-    """Read a matrix and the vectors beside it from a .npz file, dense or as SciPy saves it."""
-    archive = _loaded(stream, source, "NumPy")
+def _read_npz(stream: BinaryIO, source: str, array: str | None) -> Arrays:
+    """Read a matrix and the vectors beside it, dense or as SciPy saves it."""
+    with _reading(source, "NumPy"):
+        archive = np.load(stream, allow_pickle=False)
     if isinstance(archive, np.ndarray):
         raise TableError(f"{source}: this is a single array: name it .npy.")
-    with archive:
-        try:
-            stored = {key: archive[key] for key in archive.files}
-        except Exception as error:
-            raise TableError(_unreadable(source, "NumPy", error)) from error
+    with archive, _reading(source, "NumPy"):
+        stored = {key: archive[key] for key in archive.files}
     if set(SPARSE_PARTS) <= set(stored):
-        try:
+        with _reading(source, "SciPy sparse"):
             built = _sparse_matrix(stored)
-        # What SciPy raises on parts that do not fit together depends on the parts.
-        except Exception as error:
-            raise TableError(_unreadable(source, "SciPy sparse", error)) from error
         stored = {key: value for key, value in stored.items() if key not in SPARSE_PARTS}
         stored["data"] = built
     carried = _carried_vectors(stored)
     names = stored.pop(FEATURE_NAMES, None)
     found = _matrix_and_vectors(stored, source, array)
     if names is not None and names.shape == found.matrix.shape[1:]:
-        found = Arrays(found.matrix, tuple(names.astype(str).tolist()), found.vectors)
-    if carried:
-        return Arrays(found.matrix, found.names, carried, tuple(carried))
-    return found
+        found = replace(found, features=tuple(names.astype(str).tolist()))
+    return replace(found, vectors=carried, always_carried=tuple(carried)) if carried else found
 
 
-def read_mat(stream: BinaryIO, source: str, array: str | None) -> Arrays:
-    """Read a matrix and the vectors beside it from a MATLAB file (up to version 7)."""
-    # SciPy's readers take a while to import.
-    from bsufs._matlab import matlab_arrays
-
-    try:
-        stored = matlab_arrays(stream)
-    except NotImplementedError as error:
-        raise TableError(
-            f"{source}: MATLAB 7.3 files are not read; save it in MATLAB with '-v7'."
-        ) from error
-    # What the reader raises on foreign bytes depends on where they cease to make sense.
-    except Exception as error:
-        raise TableError(_unreadable(source, "MATLAB", error)) from error
-    return _matrix_and_vectors(stored, source, array)
-
-
-def read_h5ad(path: str | os.PathLike[str], source: str) -> Arrays:
-    """Read counts and the columns of `obs` from an AnnData file."""
+def _read_h5ad(file: RawFile) -> Arrays:
+    """Read counts and the columns of `obs`."""
     try:
         anndata = import_module("anndata")
     except ImportError as error:
         raise TableError(
-            f'{source}: to read .h5ad files, anndata is needed: pip install "bsufs[h5ad]".'
+            f'{file.source}: to read .h5ad files, anndata is needed: pip install "bsufs[h5ad]".'
         ) from error
-    try:
-        found = anndata.read_h5ad(path)
-    # What the reader raises on foreign bytes depends on where they cease to make sense.
-    except Exception as error:
-        raise TableError(_unreadable(source, "AnnData", error)) from error
+    with _reading(file.source, "AnnData"):
+        found = anndata.read_h5ad(file.path)
     if found.X is None:
-        raise TableError(f"{source}: the file has no X.")
+        raise TableError(f"{file.source}: the file has no X.")
     matrix = sparse.csr_array(found.X) if sparse.issparse(found.X) else np.asarray(found.X)
     vectors = {str(name): found.obs[name].to_numpy() for name in found.obs.columns}
     # A column of that name is the user's own and goes before the index.
     vectors = {"obs_names": found.obs_names.to_numpy().astype(str), **vectors}
     return Arrays(matrix, tuple(map(str, found.var_names)), vectors, ("obs_names",))
-
-
-def _loaded(stream: BinaryIO, source: str, kind: str) -> Any:
-    try:
-        return np.load(stream, allow_pickle=False)
-    # What the reader raises on foreign bytes depends on where they cease to make sense.
-    except Exception as error:
-        raise TableError(_unreadable(source, kind, error)) from error
-
-
-def _unreadable(source: str, kind: str, error: Exception) -> str:
-    if "allow_pickle" in str(error):
-        return f"{source}: the file holds Python objects, which are never unpickled."
-    return (
-        f"{source}: this cannot be read as a {kind} file, it is truncated or of another kind "
-        f"({type(error).__name__}: {error})."
-    )
 
 
 def _sparse_matrix(stored: Mapping[str, Any]) -> Any:

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from bsufs._typing import Array
-from bsufs.tables._errors import TableError, listed
+from bsufs.tables._files import TableError, listed
 
 # What stands for a missing value in text, in lower case; a cell of blanks does too.
 MISSING_WORDS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", "?", "-")
+TRUTH_WORDS = ("true", "false")
 
 _THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
@@ -38,7 +39,7 @@ class NumericColumns:
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._n_rows = 0
+        self.n_rows = 0
         self._bad: dict[int, NotANumber] = {}
         self._first_truth: dict[int, NotANumber] = {}
         self._with_numbers: set[int] = set()
@@ -68,25 +69,17 @@ class NumericColumns:
                 self._with_numbers.add(number)
             if number in self._first_truth and number in self._with_numbers:
                 self._bad[number] = self._first_truth[number]
-        self._n_rows += columns.num_rows
+        self.n_rows += columns.num_rows
         return values
 
     def _in_all_rows(self, found: NotANumber) -> NotANumber:
-        return replace(found, row=found.row + self._n_rows)
+        return replace(found, row=found.row + self.n_rows)
 
     def check(self) -> None:
         """Raise an error where a column is no column of numbers."""
         if self._bad:
             bad = [found for _, found in sorted(self._bad.items())]
             raise TableError(f"{self._source}: {_complaint(bad)}")
-
-
-def numeric_matrix(columns: Any, source: str) -> Array:
-    """Return the columns as numbers, NaN for missing values."""
-    reader = NumericColumns(source)
-    values = reader.add(columns)
-    reader.check()
-    return values
 
 
 def numbers(column: Any) -> Array | None:
@@ -100,26 +93,23 @@ def _parsed(column: Any) -> tuple[Array | None, bool]:
 
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
+    if str(column.type) == "string_view":
+        column = column.cast(pa.string())
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     if not is_text and not _is_number(column.type):
         return None, False
-    is_truth = False
     try:
-        parsed = column.cast(pa.float64(), safe=False)
+        parsed, is_truth = column.cast(pa.float64(), safe=False), False
     except pa.ArrowInvalid:
         parsed, is_truth = _leniently(column)
-    if parsed is None:
-        return None, False
-    return np.asarray(parsed.to_numpy(), dtype=np.float64), is_truth
+    return None if parsed is None else np.asarray(parsed, dtype=np.float64), is_truth
 
 
 def _is_number(kind: Any) -> bool:
     from pyarrow import types
 
-    return any(
-        is_kind(kind)
-        for is_kind in (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
-    ) or bool(types.is_null(kind))
+    kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return any(is_kind(kind) for is_kind in kinds)
 
 
 def _leniently(column: Any) -> tuple[Any, bool]:
@@ -133,18 +123,13 @@ def _leniently(column: Any) -> tuple[Any, bool]:
     trimmed = compute.utf8_lower(compute.utf8_trim_whitespace(column))
     missing = compute.is_in(trimmed, value_set=pa.array(MISSING_WORDS, type=trimmed.type))
     known = compute.if_else(missing, pa.scalar(None, type=trimmed.type), trimmed)
-    words = set(compute.unique(known).to_pylist()) if _begins_as_truth(known) else set()
-    if words and words <= {"true", "false", None}:
+    truths = compute.is_in(known, value_set=pa.array(TRUTH_WORDS, type=trimmed.type))
+    if 0 < (compute.sum(truths).as_py() or 0) == len(known) - known.null_count:
         return compute.equal(known, "true").cast(pa.float64()), True
     try:
         return known.cast(pa.float64()), False
     except pa.ArrowInvalid:
         return None, False
-
-
-def _begins_as_truth(column: Any) -> bool:
-    first = next((cell for cell in column.to_pylist() if cell is not None), None)
-    return first in ("true", "false")
 
 
 def _first_bad_cell(name: str, column: Any) -> NotANumber:
@@ -153,7 +138,7 @@ def _first_bad_cell(name: str, column: Any) -> NotANumber:
     for row, cell in enumerate(column, start=1):
         single = pa.chunked_array([pa.array([cell.as_py()], type=column.type)])
         if cell.is_valid and (
-            numbers(single) is None or str(cell.as_py()).strip().lower() in ("true", "false")
+            numbers(single) is None or str(cell.as_py()).strip().lower() in TRUTH_WORDS
         ):
             return NotANumber(name, row, str(cell.as_py()))
     return NotANumber(name, 1, str(column.type))

@@ -1,53 +1,81 @@
-"""A table in memory: numbers to select from, and the cells they were read from."""
+"""A table of numbers with names: one source of rows, held where it fits into memory."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from bsufs._typing import Mask
-from bsufs.tables._errors import TableError, listed
+from bsufs._memory import size_in_words
+from bsufs._typing import Array
+from bsufs.tables._files import TableError, listed
+from bsufs.tables._numbers import NumericColumns
+from bsufs.tables._prepare import Gaps, Missing, MissingValues, Preparation, Scale
+from bsufs.tables._rows import ROW_NAMES, Rows, joined
+from bsufs.tables._text import LongRowError
+
+# A row of a batch is text, cells, numbers, and copies of these on their way into the scatter.
+_BYTES_PER_CELL = 64
+# Columns are copied into rows a part at a time, which stays in the caches of a processor.
+_CELLS_AT_ONCE = 2**18
+# Files of columns hand out more rows at a time.
+_CELLS_IN_A_BATCH = 2**20
 
 
-@dataclass(frozen=True, eq=False)
 class Table:
-    """Numbers with names, beside the cells that they were read from.
+    r"""A table of numbers with names, as `open_table` returns it.
 
-    Parameters
+    Attributes
     ----------
-    values : array of float64 or sparse array of shape (n_rows, n_features)
-        What to compute with.
     names : tuple of str
         Names of the features, all different.
-    originals : pyarrow.Table, array or sparse array
-        The same columns as they were read: the characters of a text file, the types of the others.
-    carried : pyarrow.Table
-        Columns that are no features (identifiers, labels), as they were read.
-    order : tuple of str
-        Names of features and carried columns in the order of the file.
-    is_text : bool, default=False
-        Whether the cells are the characters of a text file.
-    notices : tuple of str, default=()
-        What the reader of the result should know about how the file was read.
+    carried_names : tuple of str
+        Names of the columns that are no features.
+    batch_rows : int
+        Rows in a batch of a table that is not held; the last one may have fewer.
+    memory : int
+        How many bytes the table may take.
+    rows : Rows
+        What the file says of itself.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from bsufs import BSUFS
+    >>> from bsufs.tables import open_table, write_table
+    >>> path = os.path.join(tempfile.mkdtemp(), "table.csv")
+    >>> with open(path, "w") as file:
+    ...     _ = file.write("id,a,b,c\nu,1,2,0\nv,3,5,0\nw,5,8,1\n")
+    >>> table = open_table(path, batch_rows=2, ignore=["id"])
+    >>> selector = BSUFS(1).fit_batches(table.batches())
+    >>> [table.names[column] for column in selector.selected_features_]
+    ['b']
+    >>> write_table(table, path.replace("table", "small"), selector.selected_features_)
     """
 
-    values: Any
-    names: tuple[str, ...]
-    originals: Any
-    carried: Any
-    order: tuple[str, ...]
-    is_text: bool = False
-    notices: tuple[str, ...] = ()
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.values.shape[0])
+    def __init__(
+        self, rows: Rows, carried: tuple[str, ...], memory: int, batch_rows: int | None
+    ) -> None:
+        left = set(carried)
+        self.rows = rows
+        self.carried_names = carried
+        self.names = tuple(name for name in rows.features if name not in left)
+        if len(self.names) < 2:
+            raise self._error(
+                f"at least two columns of numbers are needed to select from, got {len(self.names)}."
+            )
+        self.memory = memory
+        self.batch_rows = batch_rows or max(1, memory // (_BYTES_PER_CELL * len(rows.names)))
+        self._preparation = Preparation()
+        # The numbers, where they are held: as read, and once prepared as a fit takes them.
+        self._held: Any = None
+        self._is_prepared = False
+        # Missing values that are an error are met with the batches, where the table is not held.
+        self._may_have_gaps = False
 
     @property
     def n_features(self) -> int:
@@ -55,121 +83,246 @@ class Table:
         return len(self.names)
 
     @property
+    def n_rows(self) -> int | None:
+        """Number of rows, without those that were left out.
+
+        Of text that is not held it is not known, and None, before the first pass.
+        """
+        read = self.rows.n_rows
+        return None if read is None else read - self.missing.n_rows_dropped
+
+    @property
+    def missing(self) -> MissingValues:
+        """What was missing, and what was done about it."""
+        return self._preparation.found
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the numbers are in memory."""
+        return self._held is not None
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the reader of the result should know about how the file was read."""
+        source, notices = self.rows.file.source, list(self.rows.notices)
+        if ROW_NAMES in self.rows.row_names:
+            notices.append(f"{source}: the first column has no name and is carried as row names.")
+        used = {*self.rows.features, *self.carried_names}
+        unused = [name for name in self.rows.names if name not in used]
+        if unused:
+            notices.append(
+                f"{source}: {listed(unused)} not used; name it with --label or --ignore to carry "
+                "it."
+            )
+        return tuple(notices)
+
+    @property
+    def values(self) -> Any:
+        """The numbers of all features: an array, or a sparse array where the file holds one."""
+        if self._held is None:
+            raise self._error(
+                "the whole table is needed, but it is read in batches. Raise --memory."
+            )
+        return self._held
+
+    @property
     def others(self) -> Any:
         """The carried columns as a pandas data frame."""
-        return self.carried.to_pandas()
+        import pandas as pd
+        import pyarrow as pa
 
-    def as_read(self, names: Sequence[str]) -> Iterator[Any]:
-        """Go through some columns as they were read.
+        if not self.carried_names:
+            return pd.DataFrame(index=range(self.n_rows or 0))
+        return pa.Table.from_batches(self.cells(self.carried_names)).to_pandas()
+
+    def batches(self, features: ArrayLike | None = None) -> Iterator[Any]:
+        """Go through the numbers as a fit takes them: missing values settled, columns scaled.
+
+        Parameters
+        ----------
+        features : array-like of int, optional
+            Which features, in this order; by default all.
+
+        Yields
+        ------
+        array of shape (n_rows_in_batch, n_features)
+            A batch of rows; of a table that is held, all of them.
+        """
+        wanted = slice(None) if features is None else np.asarray(features, dtype=np.intp)
+        if self._is_prepared:
+            yield self._held[:, wanted]
+            return
+        gaps, first = Gaps(self.names), 0
+        for values in self._numbers(features):
+            if self._may_have_gaps and features is None:
+                gaps.add(values)
+            if not gaps:
+                ready = self._preparation.apply(values, first, wanted)
+                if ready.shape[0]:
+                    yield ready
+            first += values.shape[0]
+        if gaps:
+            raise self._error(gaps.missing_values_message())
+
+    def cells(self, names: Sequence[str]) -> Iterator[Any]:
+        """Go through some columns as they are in the file, without rows that were left out.
 
         Parameters
         ----------
         names : sequence of str
-            Features and carried columns.
+            Names of features or carried columns, in the order wanted.
 
         Yields
         ------
-        pyarrow.ChunkedArray or numpy.ndarray
-            The cells of a column.
+        pyarrow.RecordBatch
+            A batch of rows.
         """
-        place = {name: number for number, name in enumerate(self.names)}
-        by_column = self.originals.tocsc() if sparse.issparse(self.originals) else self.originals
-        for name in names:
-            if name not in place:
-                yield self.carried.column(name)
-            elif self._is_columnar:
-                yield by_column.column(place[name])
-            elif sparse.issparse(by_column):
-                yield by_column[:, [place[name]]].toarray().ravel()
-            else:
-                yield by_column[:, place[name]]
+        import pyarrow as pa
 
-    @property
-    def _is_columnar(self) -> bool:
-        # Asking Arrow for the names of its columns would build a list of all of them each time.
-        return hasattr(self.originals, "select")
+        first = 0
+        for batch in self._record_batches(names):
+            kept = self._preparation.kept_rows(first, batch.num_rows)
+            first += batch.num_rows
+            yield batch if kept is None else batch.filter(pa.array(kept))
 
-    def features(self, columns: ArrayLike, order: Literal["table", "rank"] = "table") -> Table:
-        """Return the table with some of the features, and all carried columns.
+    def matrix(self, features: Sequence[int]) -> Any:
+        """Return some features as the matrix that the file holds; None where it holds none."""
+        matrix = self.rows.matrix([self.names[feature] for feature in features])
+        if matrix is None:
+            return None
+        kept = self._preparation.kept_rows(0, matrix.shape[0])
+        return matrix if kept is None else matrix[kept]
 
-        Parameters
-        ----------
-        columns : array-like of int
-            Numbers of the features, best first.
-        order : {"table", "rank"}, default="table"
-            Whether the columns keep the order of the file, or carried ones come first and the
-            features follow as given.
+    def column_order(self, features: Sequence[int], order: Literal["table", "rank"]) -> list[str]:
+        """Return some features and all carried columns, in the order in which to write them."""
+        chosen = [self.names[feature] for feature in features]
+        if order == "rank":
+            return [*self.carried_names, *chosen]
+        wanted = {*chosen, *self.carried_names}
+        return [name for name in self.rows.names if name in wanted]
 
-        Returns
-        -------
-        Table
-            The reduced table.
-        """
-        ranked = [int(column) for column in np.asarray(columns)]
-        kept = sorted(ranked) if order == "table" else ranked
-        names = tuple(self.names[column] for column in kept)
-        if order == "table":
-            staying = {*names, *self.carried.column_names}
-            columns_in_order = tuple(name for name in self.order if name in staying)
+    def prepare(self, missing: Missing, scale: Scale, *, hold: bool) -> None:
+        """Read what is to be held, and learn what must be known of all rows before a fit."""
+        preparation = self._preparation
+        if hold:
+            self._held = self._read_all()
         else:
-            columns_in_order = (*self.carried.column_names, *names)
-        return replace(
-            self,
-            values=self.values[:, kept],
-            names=names,
-            originals=self.originals.select(kept) if self._is_columnar else self.originals[:, kept],
-            order=columns_in_order,
-        )
+            self.rows.read_ahead(8 * self.batch_rows * len(self.rows.names))
+        self._may_have_gaps = missing == "error" and not hold
+        if missing != "keep" and not self._may_have_gaps:
+            self._settle_missing(missing)
+        if scale == "standard":
+            preparation.fit_scaler(self.batches(), with_mean=not sparse.issparse(self._held))
+        if hold:
+            (self._held,) = self.batches()
+            self._is_prepared = True
 
-    def rows(self, kept: Mask) -> Table:
-        """Return the table with some of the rows.
+    def _read_all(self) -> Any:
+        matrix = self.matrix(range(self.n_features))
+        if matrix is not None:
+            return matrix.astype(np.float64, copy=False)
+        try:
+            return _stacked(self._parsed(self.names), self.rows.n_rows)
+        except LongRowError:
+            self.rows.read_ahead(self.memory)
+            return _stacked(self._parsed(self.names), None)
 
-        Parameters
-        ----------
-        kept : array of bool of shape (n_rows,)
-            The rows to keep.
+    def _settle_missing(self, how: Missing) -> None:
+        gaps, preparation = Gaps(self.names), self._preparation
+        for values in self._numbers():
+            gaps.add(values)
+        if not gaps:
+            return
+        try:
+            preparation.settle(gaps, how)
+            if how == "median":
+                preparation.find_medians(gaps, self._numbers, self._columns_to_sort(gaps.n_rows))
+        except TableError as error:
+            raise self._error(str(error)) from error
+        kept = preparation.kept_columns
+        if kept is not None:
+            self.names = tuple(self.names[column] for column in kept)
+            self._held = None if self._held is None else self._held[:, kept]
 
-        Returns
-        -------
-        Table
-            The shorter table.
-        """
-        return replace(
-            self,
-            values=self.values[kept],
-            originals=self.originals.filter(kept) if self._is_columnar else self.originals[kept],
-            carried=self.carried.filter(kept) if self.carried.num_columns else self.carried,
-        )
+    def _columns_to_sort(self, n_rows: int) -> int:
+        """Return of how many columns medians can be found at once."""
+        needed = 2 * 8 * n_rows
+        if needed > self.memory and not self.is_held:
+            raise TableError(
+                f"--missing median sorts a column, which takes {size_in_words(needed)}, more than "
+                f"--memory {size_in_words(self.memory)}. Raise --memory, or use --missing "
+                "drop-rows or drop-columns."
+            )
+        return max(1, self.memory // needed)
+
+    def _record_batches(self, names: Sequence[str]) -> Iterator[Any]:
+        """Go through columns of the file, which must not change in between."""
+        file, n_rows = self.rows.file, 0
+        file.check_unchanged()
+        try:
+            most_rows = min(self.batch_rows, max(1, _CELLS_IN_A_BATCH // len(names)))
+            for batch in self.rows.batches(names, most_rows):
+                if batch.num_rows:
+                    n_rows += batch.num_rows
+                    yield batch
+        except (TableError, OSError):
+            # What makes no sense may do so because somebody writes to the file.
+            file.check_unchanged()
+            raise
+        file.check_unchanged()
+        if n_rows == 0:
+            raise TableError(self.rows.empty_message)
+        self.rows.n_rows = n_rows
+
+    def _numbers(self, features: ArrayLike | None = None) -> Iterator[Any]:
+        """Go through the numbers as they were read, NaN where a value is missing."""
+        wanted = range(self.n_features) if features is None else np.asarray(features)
+        if self._held is not None:
+            yield self._held if features is None else self._held[:, wanted]
+        else:
+            blocks = self._parsed([self.names[feature] for feature in wanted])
+            yield from _regrouped(blocks, self.batch_rows)
+
+    def _parsed(self, names: Sequence[str]) -> Iterator[Array]:
+        reader = NumericColumns(self.rows.file.source)
+        n_at_once = max(1, _CELLS_AT_ONCE // len(names))
+        batches = self._record_batches(names)
+        for cells in joined(batches, n_at_once, lambda batch: int(batch.num_rows)):
+            for start in range(0, cells.num_rows, n_at_once):
+                values = reader.add(cells.slice(start, n_at_once))
+                if reader.is_sound:
+                    yield values
+        reader.check()
+
+    def _error(self, message: str) -> TableError:
+        return TableError(f"{self.rows.file.source}: {message}")
 
 
-def joined(tables: Sequence[Table]) -> Table:
-    """Return tables with the same columns one below the other."""
-    if len(tables) == 1:
-        return tables[0]
-    import pyarrow as pa
+def _stacked(blocks: Iterator[Array], n_rows: int | None) -> Array:
+    """Return blocks as one array, without holding them twice where their number is known."""
+    if n_rows is None:
+        return np.concatenate(list(blocks))
+    first = next(blocks)
+    values = np.empty((n_rows, first.shape[1]))
+    end = 0
+    for block in chain([first], blocks):
+        start, end = end, end + block.shape[0]
+        values[start:end] = block
+    return values
 
-    return replace(
-        tables[0],
-        values=np.concatenate([table.values for table in tables]),
-        originals=pa.concat_tables([table.originals for table in tables]),
-        carried=pa.concat_tables([table.carried for table in tables]),
-    )
 
-
-def check_names(names: Sequence[str], source: str) -> None:
-    """Raise an error where names are missing or occur twice."""
-    unnamed = [number for number, name in enumerate(names, start=1) if not name]
-    if unnamed:
-        raise TableError(
-            f"{source}: column {unnamed[0]} of {len(names)} has no name (a delimiter too many?). "
-            "Give it one, or read the file with --no-header if its first line holds values."
-        )
-    if len(set(names)) < len(names):
-        counts: dict[str, int] = {}
-        for name in names:
-            counts[name] = counts.get(name, 0) + 1
-        twice = [name for name, count in counts.items() if count > 1]
-        raise TableError(
-            f"{source}: column names must differ, but {listed(twice)} occurs more than once. "
-            "Rename them, or read the file with --no-header if its first line holds values."
-        )
+def _regrouped(blocks: Iterator[Array], n_rows: int) -> Iterator[Array]:
+    """Join and cut blocks of rows so that each has the same number."""
+    waiting: list[Array] = []
+    count = 0
+    for block in blocks:
+        left = block
+        while count + len(left) >= n_rows:
+            yield np.concatenate([*waiting, left[: n_rows - count]])
+            left = left[n_rows - count :]
+            waiting, count = [], 0
+        if len(left):
+            waiting.append(left)
+            count += len(left)
+    if waiting:
+        yield np.concatenate(waiting)

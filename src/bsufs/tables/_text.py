@@ -4,151 +4,123 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
-from bsufs.tables._encoding import Look, as_utf8, pieces, raw_text
-from bsufs.tables._errors import TableError
-from bsufs.tables._table import check_names
-
-# Columns of text that stand for row names in files of pandas and R have no name of their own.
-ROW_NAMES = ""
+from bsufs._memory import size_in_words
+from bsufs.tables._files import RawFile, TableError, sniff_encoding
+from bsufs.tables._rows import ROW_NAMES, Rows
 
 _DELIMITERS = ",\t;|"
-# Rows may be as long as a block; more blocks than one are read where a file is larger.
-_BLOCK_BYTES = 2**26
+# Arrow reads so many blocks ahead of those that it hands out.
+_BLOCKS_AHEAD = 32
+_SMALLEST_BLOCK, _USUAL_BLOCK, _LARGEST_BLOCK = 2**16, 2**20, 2**26
+# A block must hold a row; this many times the first line leaves room for longer ones.
+_LINES_IN_A_BLOCK = 8
 
 
-@dataclass(frozen=True)
-class Cells:
-    """The cells of a file as they were read."""
-
-    table: Any
-    row_names: tuple[str, ...] = ()
-    notices: tuple[str, ...] = ()
-    is_text: bool = True
+class LongRowError(TableError):
+    """A row does not fit into a block."""
 
 
-def check_delimiter(delimiter: str | None) -> None:
-    """Raise an error where the mark between cells is not one character."""
-    if delimiter is not None and len(delimiter) != 1:
-        raise TableError(f"delimiter must be one character, got {delimiter!r}.")
+class TextRows(Rows):
+    """The rows of a text file, whose encoding and layout are found when it is opened."""
+
+    is_text = True
+
+    def __init__(self, file: RawFile, delimiter: str | None, header: bool) -> None:
+        self.file = file
+        found = sniff_encoding(file.text_chunks(), file.source)
+        self._encoding, self.notices = found.encoding, found.notices
+        self.memory_to_hold, self.most_rows = found.memory_to_hold, found.n_lines
+        self.has_carriage_returns = found.has_carriage_returns
+        line = self._open().readline()
+        self._shortest_block = _LINES_IN_A_BLOCK * len(line)
+        self._block = _USUAL_BLOCK
+        self._header = header
+        first_line = line.removesuffix(b"\n").decode()
+        self._delimiter = delimiter or max(_DELIMITERS, key=first_line.count)
+        first = self._first_record()
+        if len(first) < 2:
+            raise TableError(_one_column(first_line, self._delimiter, file.source))
+        names = first if header else [f"x{number}" for number in range(len(first))]
+        self.names = self.features = tuple(names)
+        self.row_names = (ROW_NAMES,) if self.names[0] == ROW_NAMES else ()
+        self.empty_message = (
+            f"{file.source}: there is a header of {len(self.names)} names, but no row below it."
+        )
+
+    def read_ahead(self, memory: int) -> None:
+        self._block = min(max(memory // _BLOCKS_AHEAD, _SMALLEST_BLOCK), _LARGEST_BLOCK)
+
+    def batches(self, names: Sequence[str], most_rows: int) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        place = {name: str(number) for number, name in enumerate(self.names)}
+        numbers = list(place.values())
+        block = max(self._block, self._shortest_block)
+        try:
+            with arrow_csv.open_csv(
+                self._open(),
+                read_options=arrow_csv.ReadOptions(
+                    column_names=numbers,
+                    skip_rows_after_names=int(self._header),
+                    block_size=block,
+                ),
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=self._delimiter, newlines_in_values=True
+                ),
+                # Every cell comes as the characters it was.
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=dict.fromkeys(numbers, pa.string()),
+                    strings_can_be_null=False,
+                    include_columns=[place[name] for name in names],
+                ),
+            ) as reader:
+                for batch in reader:
+                    yield batch.rename_columns(list(names))
+        except pa.ArrowInvalid as error:
+            if "straddling" in str(error):
+                raise LongRowError(
+                    f"{self.file.source}: a row is longer than the {size_in_words(block)} that are "
+                    "read at a time. Raise --memory (batch_rows in Python)."
+                ) from error
+            raise TableError(self._what_is_uneven(error)) from error
+
+    def _open(self) -> BinaryIO:
+        return self.file.open_as_utf8(self._encoding)
+
+    def _records(self) -> Any:
+        text = io.TextIOWrapper(self._open(), encoding="utf-8", newline="")
+        return csv.reader(text, delimiter=self._delimiter)
+
+    def _first_record(self) -> list[str]:
+        try:
+            return list(next(self._records()))
+        except csv.Error as error:
+            raise TableError(
+                f"{self.file.source}: the first line cannot be read ({error})."
+            ) from error
+
+    def _what_is_uneven(self, error: Exception) -> str:
+        source, records = self.file.source, self._records()
+        try:
+            for record in records:
+                if record and len(record) != len(self.names):
+                    return (
+                        f"{source}: line {records.line_num} has {len(record)} values, but the "
+                        f"first line has {len(self.names)}. Every line must have as many."
+                    )
+        except csv.Error as problem:
+            return f"{source}: line {records.line_num} cannot be read ({problem})."
+        return f"{source}: the text cannot be read ({error})."
 
 
-def read_text(data: bytes, source: str, delimiter: str | None, header: bool) -> Cells:
-    """Read delimited text; every column is a column of strings."""
-    data = raw_text(data, source)
-    encoding, notices = Look.at(pieces(data), source).conclusion()
-    encoded = b"".join(as_utf8([data], encoding))
-    layout = read_layout(lambda: io.BytesIO(encoded), source, delimiter, header)
-    table = _parsed(encoded, layout, source)
-    if table.num_rows == 0:
-        raise TableError(no_row_below(layout, source))
-    return Cells(table, layout.row_names, notices)
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How the cells of a text file stand in its lines."""
-
-    names: tuple[str, ...]
-    delimiter: str
-    header: bool
-
-    @property
-    def row_names(self) -> tuple[str, ...]:
-        """The first column, where it has no name."""
-        return (ROW_NAMES,) if self.names[0] == ROW_NAMES else ()
-
-
-def read_layout(
-    open_text: Callable[[], BinaryIO], source: str, delimiter: str | None, header: bool
-) -> Layout:
-    """Find the names of the columns and the mark between cells."""
-    line = open_text().readline().removesuffix(b"\n").decode("utf-8")
-    if delimiter is None:
-        delimiter = max(_DELIMITERS, key=line.count)
-    first = _first_record(open_text(), delimiter, source)
-    _require_several_columns(first, line, delimiter, source)
-    names = first if header else [f"x{number}" for number in range(len(first))]
-    layout = Layout(tuple(names), delimiter, header)
-    check_names(names[1:] if layout.row_names else names, source)
-    return layout
-
-
-def no_row_below(layout: Layout, source: str) -> str:
-    """Return the complaint about a file that holds names and nothing else."""
-    return f"{source}: there is a header of {len(layout.names)} names, but no row below it."
-
-
-def _records(stream: BinaryIO, delimiter: str) -> Any:
-    return csv.reader(io.TextIOWrapper(stream, encoding="utf-8", newline=""), delimiter=delimiter)
-
-
-def _first_record(stream: BinaryIO, delimiter: str, source: str) -> list[str]:
-    try:
-        return list(next(_records(stream, delimiter)))
-    except csv.Error as error:
-        raise TableError(f"{source}: the first line cannot be read ({error}).") from error
-
-
-def _require_several_columns(first: list[str], line: str, delimiter: str, source: str) -> None:
-    if len(first) > 1:
-        return
+def _one_column(line: str, delimiter: str, source: str) -> str:
     others = [mark for mark in (*_DELIMITERS, " ") if mark in line and mark != delimiter]
+    cure = "There must be at least two to select from."
     if others:
-        shown = {"\t": "a tab", " ": "a space"}.get(others[0], f"{others[0]!r}")
+        shown = {"\t": "a tab", " ": "a space"}.get(others[0], repr(others[0]))
         cure = f"Its first line has {shown}: name the right mark with --delimiter."
-    else:
-        cure = "There must be at least two to select from."
-    raise TableError(f"{source}: the table has one column when split at {delimiter!r}. {cure}")
-
-
-def _parsed(encoded: bytes, layout: Layout, source: str) -> Any:
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
-    try:
-        table = arrow_csv.read_csv(pa.BufferReader(encoded), **arrow_options(layout, _BLOCK_BYTES))
-    except pa.ArrowInvalid as error:
-        raise TableError(what_is_uneven(io.BytesIO(encoded), layout, source, error)) from error
-    return table.rename_columns(list(layout.names))
-
-
-def arrow_options(layout: Layout, block_bytes: int, columns: Sequence[int] = ()) -> dict[str, Any]:
-    """Return the options that make Arrow hand out every cell as the characters it was."""
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
-    numbers = [str(number) for number in range(len(layout.names))]
-    return {
-        "read_options": arrow_csv.ReadOptions(
-            column_names=numbers,
-            skip_rows_after_names=int(layout.header),
-            block_size=block_bytes,
-        ),
-        "parse_options": arrow_csv.ParseOptions(
-            delimiter=layout.delimiter, newlines_in_values=True
-        ),
-        "convert_options": arrow_csv.ConvertOptions(
-            column_types=dict.fromkeys(numbers, pa.string()),
-            strings_can_be_null=False,
-            include_columns=[numbers[column] for column in columns],
-        ),
-    }
-
-
-def what_is_uneven(stream: BinaryIO, layout: Layout, source: str, error: Exception) -> str:
-    """Return the complaint about text that Arrow could not parse."""
-    records = _records(stream, layout.delimiter)
-    try:
-        for record in records:
-            if record and len(record) != len(layout.names):
-                return (
-                    f"{source}: line {records.line_num} has {len(record)} values, but the first "
-                    f"line has {len(layout.names)}. Every line must have as many."
-                )
-    except csv.Error as problem:
-        return f"{source}: line {records.line_num} cannot be read ({problem})."
-    return f"{source}: the text cannot be read ({error})."
+    return f"{source}: the table has one column when split at {delimiter!r}. {cure}"

@@ -1,49 +1,55 @@
-"""Writing a table: kept cells go out as they came in."""
+"""Writing a table: kept cells go out as they came in, batch by batch."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
+from bsufs._atomic import check_target, checked_write
 from bsufs.tables._arrays import CARRIED_NAMES, FEATURE_NAMES
-from bsufs.tables._atomic import check_target, write_atomically
-from bsufs.tables._errors import TableError
+from bsufs.tables._files import TableError
 from bsufs.tables._numbers import numbers
-from bsufs.tables._read import PARQUET
-from bsufs.tables._table import Table, joined
+from bsufs.tables._open import FEATHER, PARQUET
+from bsufs.tables._rows import joined
+from bsufs.tables._table import Table
 
-STDOUT = "-"
+_STDOUT = "-"
 _DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 _ARRAYS = (".npy", ".npz")
-WRITABLE = (*_DELIMITERS, *PARQUET, ".feather", ".arrow", *_ARRAYS)
+_WRITABLE = (*_DELIMITERS, *PARQUET, *FEATHER, *_ARRAYS)
 # Rows are turned into Python lists so many at a time.
-_BATCH = 10_000
+_ROWS_AT_ONCE = 10_000
+
+# Hands out the batches of a table; may be called again where one pass is not enough.
+Passes = Callable[[], Iterable[Any]]
 
 
-def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raise an error where a table could not be written, before work is done for it."""
-    if os.fspath(path) == STDOUT:
-        return
-    _kind(path)
-    check_target(path, force=force)
-
-
-def write_table(table: Table, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write all columns of a table, in its order; the extension says how.
+def write_table(
+    table: Table,
+    path: str | os.PathLike[str],
+    features: ArrayLike | None = None,
+    *,
+    order: Literal["table", "rank"] = "table",
+    force: bool = False,
+) -> None:
+    """Write some features of a table, and all carried columns; the extension says how.
 
     Text (.csv, .tsv, .txt, each also with .gz) is UTF-8; cells that were read from text have the
     same characters again. In .parquet and .feather columns keep their types; where they come from
     text, features become integers or floats, and carried columns too if no character is lost. A
-    .npy holds the features alone, a .npz also the names and the carried columns.
+    .npy holds the features alone, a .npz also the names and the carried columns; both need a table
+    that is held. The file takes its place when the last row is in it.
 
     Parameters
     ----------
@@ -51,133 +57,120 @@ def write_table(table: Table, path: str | os.PathLike[str], *, force: bool = Fal
         The table.
     path : path-like
         The file; "-" for CSV on standard output.
+    features : array-like of int, optional
+        Which features, best first; by default all.
+    order : {"table", "rank"}, default="table"
+        Whether the columns keep the order of the file, or carried ones come first and the features
+        follow as given.
     force : bool, default=False
         Whether an old file may be replaced.
     """
-
-    def once() -> Iterator[Table]:
-        return iter([table])
-
-    if os.fspath(path) != STDOUT and _kind(path) in _ARRAYS:
-        with write_atomically(path, force=force) as stream:
-            if _kind(path) == ".npy":
-                stream.write(_npy(_matrix(table)))
-            else:
-                np.savez_compressed(stream, allow_pickle=False, **_parts(table))
+    everything = range(table.n_features)
+    chosen = [int(one) for one in np.asarray(everything if features is None else features)]
+    chosen = sorted(chosen) if order == "table" else chosen
+    kind = _kind(path)
+    if kind in _ARRAYS:
+        _write_array(table, chosen, path, kind, force)
         return
-    write_batches(once, path, force=force)
+    names = table.column_order(chosen, order)
+    passes = _passes(table, names)
+    with _target(path, force) as stream:
+        if kind in _DELIMITERS:
+            may_quote = table.rows.has_carriage_returns
+            _write_text(passes, names, stream, _DELIMITERS[kind], may_quote)
+        else:
+            _write_columnar(passes, table, stream, kind)
 
 
-def write_batches(
-    batches: Callable[[], Iterable[Table]],
-    path: str | os.PathLike[str],
-    *,
-    force: bool = False,
-    group_bytes: int = 2**26,
-    plain: bool = False,
-) -> None:
-    """Write a table that comes in batches of rows, as `write_table` would write all of them.
-
-    The file takes its place when the last batch is in it. How a column is written may depend on
-    all its rows (the type that text has, whether cells are quoted); then the batches are gone
-    through once more beforehand.
-    """
-    if os.fspath(path) == STDOUT:
-        _write_text(batches, sys.stdout.buffer, ",", plain)
+@contextlib.contextmanager
+def _target(path: str | os.PathLike[str], force: bool) -> Iterator[Any]:
+    if os.fspath(path) == _STDOUT:
+        yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    kind = _kind(path)
-    check_batchwise(path)
-    with write_atomically(path, force=force) as stream:
-        if kind in _DELIMITERS and os.fspath(path).lower().endswith(".gz"):
-            # No time and no name inside, so that equal tables give equal files.
-            with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as zipped:
-                _write_text(batches, zipped, _DELIMITERS[kind], plain)
-        elif kind in _DELIMITERS:
-            _write_text(batches, stream, _DELIMITERS[kind], plain)
-        else:
-            _write_columnar(batches, stream, kind, group_bytes)
+    with checked_write(path, force=force) as stream:
+        if not os.fspath(path).lower().endswith(".gz"):
+            yield stream
+            return
+        # No time and no name inside, so that equal tables give equal files.
+        with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as zipped:
+            yield zipped
 
 
-def check_batchwise(path: str | os.PathLike[str]) -> None:
-    """Raise an error where a file can only be written from a table that is in memory."""
-    if os.fspath(path) != STDOUT and _kind(path) in _ARRAYS:
-        raise TableError(
-            f"{path}: a {_kind(path)} file cannot be written in batches of rows. Write .parquet, "
-            ".feather or .csv, or raise --memory so that the table is read at once."
-        )
+def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Raise an error where a table could not be written, before work is done for it."""
+    if _kind(path) and os.fspath(path) != _STDOUT:
+        check_target(path, force=force)
 
 
-def _npy(matrix: Any) -> bytes:
-    # Written to a file by NumPy, a full disk is an error that does not say so.
-    memory = io.BytesIO()
-    np.save(memory, matrix, allow_pickle=False)
-    return memory.getvalue()
+def needs_whole_table(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file of this kind can only be written from a table that is held."""
+    return _kind(path) in _ARRAYS
 
 
 def _kind(path: str | os.PathLike[str]) -> str:
+    if os.fspath(path) == _STDOUT:
+        return ".csv"
     name = Path(path).name.lower()
     kind = Path(name.removesuffix(".gz")).suffix
-    if kind in (_DELIMITERS if name.endswith(".gz") else WRITABLE):
+    if kind in (_DELIMITERS if name.endswith(".gz") else _WRITABLE):
         return kind
     raise TableError(
-        f"{path}: the extension must say what to write, one of {' '.join(WRITABLE)} (text also "
+        f"{path}: the extension must say what to write, one of {' '.join(_WRITABLE)} (text also "
         "with .gz)."
     )
 
 
+def _passes(table: Table, names: Sequence[str]) -> Passes:
+    """Return the cells, read once where the whole table would fit into memory."""
+    if not table.is_held:
+        return lambda: table.cells(names)
+    held = list(table.cells(names))
+    return lambda: held
+
+
 def _write_text(
-    batches: Callable[[], Iterable[Table]], stream: Any, delimiter: str, plain: bool
+    passes: Passes, names: Sequence[str], stream: Any, delimiter: str, may_quote: bool
 ) -> None:
     # The writer quotes a line feed where it must, but a carriage return only when told to.
-    returns = not plain and any(map(_has_carriage_returns, batches()))
+    quoted = any("\r" in name for name in names)
+    quoted = quoted or (may_quote and any(map(_has_carriage_return, passes())))
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-    writer = None
-    for table in batches():
-        if writer is None:
-            quoted = returns or any("\r" in name for name in table.order)
-            writer = csv.writer(
-                text,
-                delimiter=delimiter,
-                lineterminator="\n",
-                quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
-            )
-            writer.writerow(table.order)
-        columns = _text_columns(table)
-        for start in range(0, table.n_rows, _BATCH):
-            cells = [column.slice(start, _BATCH).to_pylist() for column in columns]
+    writer = csv.writer(
+        text,
+        delimiter=delimiter,
+        lineterminator="\n",
+        quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
+    )
+    writer.writerow(names)
+    for batch in passes():
+        columns = _text_columns(batch)
+        for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
+            cells = [column.slice(start, _ROWS_AT_ONCE).to_pylist() for column in columns]
             writer.writerows(zip(*cells, strict=True))
     text.flush()
     # The stream belongs to the caller, who closes it.
     text.detach()
 
 
-def _text_columns(table: Table) -> list[Any]:
-    named = zip(table.order, table.as_read(table.order), strict=True)
-    return [_as_text(name, column) for name, column in named]
-
-
-def _has_carriage_returns(table: Table) -> bool:
-    return any(map(_has_carriage_return, _text_columns(table)))
-
-
-def _has_carriage_return(column: Any) -> bool:
+def _has_carriage_return(batch: Any) -> bool:
     from pyarrow import compute
 
-    return bool(compute.any(compute.match_substring(column, "\r")).as_py())
+    return any(
+        compute.any(compute.match_substring(column, "\r")).as_py()
+        for column in _text_columns(batch)
+    )
 
 
-def _chunked(column: Any) -> Any:
-    import pyarrow as pa
-
-    return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([pa.array(column)])
+def _text_columns(batch: Any) -> list[Any]:
+    named = zip(batch.schema.names, batch.columns, strict=True)
+    return [_as_text(name, column) for name, column in named]
 
 
 def _as_text(name: str, column: Any) -> Any:
     import pyarrow as pa
     from pyarrow import compute
 
-    column = _chunked(column)
     try:
         return compute.fill_null(column.cast(pa.string()), "")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
@@ -187,33 +180,64 @@ def _as_text(name: str, column: Any) -> Any:
         ) from error
 
 
-def _typed(table: Table, names: Sequence[str]) -> list[Any]:
-    """Return columns with a type: their own, or for text the one that the cells have."""
-    return _typed_as(table, names, _lossless_types([table], names))
-
-
-def _typed_as(table: Table, names: Sequence[str], types: Mapping[str, Sequence[Any]]) -> list[Any]:
-    columns = [_chunked(column) for column in table.as_read(names)]
-    if not table.is_text:
-        return columns
-    carried = set(table.carried.column_names)
-    return [
-        _typed_text(column, types[name], name in carried)
-        for name, column in zip(names, columns, strict=True)
-    ]
-
-
-def _lossless_types(tables: Iterable[Table], names: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the types that columns of text can have without the loss of a character."""
+def _write_columnar(passes: Passes, table: Table, stream: BinaryIO, kind: str) -> None:
     import pyarrow as pa
+    from pyarrow import ipc, parquet
 
-    types: dict[str, list[Any]] = {name: [pa.int64(), pa.float64()] for name in names}
-    for table in tables:
-        if not table.is_text:
-            break
-        for name, column in zip(names, table.as_read(names), strict=True):
-            types[name] = [kind for kind in types[name] if _is_lossless(_known(column), kind)]
-    return types
+    typed = _Typed(passes, table) if table.rows.is_text else None
+    writer: Any = None
+    # A file is not to be made of many small groups of rows.
+    for cells in joined(passes(), _group_bytes(table), lambda batch: int(batch.nbytes)):
+        # Batches have dictionaries of their own, a file has one.
+        group = (cells if typed is None else typed.of(cells)).unify_dictionaries()
+        if writer is None and kind in PARQUET:
+            writer = parquet.ParquetWriter(stream, group.schema)
+        elif writer is None:
+            compressed = ipc.IpcWriteOptions(compression="lz4")
+            writer = ipc.new_file(stream, group.schema, options=compressed)
+        try:
+            writer.write_table(group)
+        except pa.ArrowInvalid as error:
+            raise TableError(
+                f"the rows cannot be written to a {kind} file batch by batch ({error}). Write a "
+                ".parquet file, or raise --memory so that the table is read at once."
+            ) from error
+    writer.close()
+
+
+def _group_bytes(table: Table) -> int:
+    return min(max(table.memory // 8, 2**20), 2**26)
+
+
+class _Typed:
+    """Gives columns of text the types that all their cells have."""
+
+    def __init__(self, passes: Passes, table: Table) -> None:
+        import pyarrow as pa
+
+        self._carried = set(table.carried_names)
+        self._types: dict[str, list[Any]] = {}
+        for batch in passes():
+            for name, column in zip(batch.schema.names, batch.columns, strict=True):
+                possible = self._types.get(name, [pa.int64(), pa.float64()])
+                known = _known(column)
+                self._types[name] = [kind for kind in possible if _is_lossless(known, kind)]
+
+    def of(self, cells: Any) -> Any:
+        """Return a table of text with types."""
+        import pyarrow as pa
+
+        columns = [self._typed(name, cells.column(name)) for name in cells.column_names]
+        return pa.table(columns, names=cells.column_names)
+
+    def _typed(self, name: str, column: Any) -> Any:
+        import pyarrow as pa
+
+        if self._types[name]:
+            return _known(column).cast(self._types[name][0])
+        if name in self._carried:
+            return column
+        return pa.array(numbers(column), from_pandas=True)
 
 
 def _known(column: Any) -> Any:
@@ -232,81 +256,49 @@ def _is_lossless(known: Any, kind: Any) -> bool:
         return False
 
 
-def _typed_text(column: Any, types: Sequence[Any], is_carried: bool) -> Any:
-    import pyarrow as pa
-
-    if types:
-        return _known(column).cast(types[0])
-    if is_carried:
-        return column
-    return pa.chunked_array([pa.array(numbers(column), from_pandas=True)])
-
-
-def _write_columnar(
-    batches: Callable[[], Iterable[Table]], stream: BinaryIO, kind: str, group_bytes: int
+def _write_array(
+    table: Table, features: Sequence[int], path: str | os.PathLike[str], kind: str, force: bool
 ) -> None:
+    if not table.is_held:
+        raise TableError(
+            f"{path}: a {kind} file cannot be written in batches of rows. Write .parquet, "
+            ".feather or .csv, or raise --memory so that the table is read at once."
+        )
+    matrix = table.matrix(features)
+    if matrix is None:
+        columns = _columns(table, [table.names[feature] for feature in features])
+        matrix = np.column_stack([column.to_numpy() for column in columns])
+    with checked_write(path, force=force) as stream:
+        if kind == ".npy":
+            # Written to a file by NumPy, a full disk is an error that does not say so.
+            content = io.BytesIO()
+            dense = matrix.toarray() if sparse.issparse(matrix) else matrix
+            np.save(content, dense, allow_pickle=False)
+            stream.write(content.getvalue())
+            return
+        named = {FEATURE_NAMES: np.array([table.names[feature] for feature in features])}
+        if table.carried_names:
+            named[CARRIED_NAMES] = np.array(table.carried_names)
+            columns = _columns(table, table.carried_names)
+            named |= {f"carried_{place}": _vector(column) for place, column in enumerate(columns)}
+        np.savez_compressed(stream, allow_pickle=False, **_stored(matrix), **named)
+
+
+def _columns(table: Table, names: Sequence[str]) -> list[Any]:
+    """Return columns with a type: their own, or for text the one that the cells have."""
     import pyarrow as pa
-    from pyarrow import ipc, parquet
 
-    types: dict[str, list[Any]] | None = None
-    writer: Any = None
-    for table in _grouped(batches(), group_bytes):
-        if types is None:
-            types = _lossless_types(batches() if table.is_text else (), table.order)
-        typed = pa.table(_typed_as(table, table.order, types), names=list(table.order))
-        if writer is None and kind in PARQUET:
-            writer = parquet.ParquetWriter(stream, typed.schema)
-        elif writer is None:
-            compressed = ipc.IpcWriteOptions(compression="lz4")
-            writer = ipc.new_file(stream, typed.schema, options=compressed)
-        try:
-            writer.write_table(typed)
-        except pa.ArrowInvalid as error:
-            raise TableError(
-                f"the rows cannot be written to a {kind} file batch by batch ({error}). Write a "
-                ".parquet file, or raise --memory so that the table is read at once."
-            ) from error
-    writer.close()
+    passes = _passes(table, names)
+    cells = pa.Table.from_batches(passes())
+    return list((_Typed(passes, table).of(cells) if table.rows.is_text else cells).columns)
 
 
-def _grouped(batches: Iterable[Table], group_bytes: int) -> Iterator[Table]:
-    """Join small batches, so that a file is not made of many small groups of rows."""
-    waiting: list[Table] = []
-    size = 0
-    for table in batches:
-        waiting.append(table)
-        size += 0 if not hasattr(table.originals, "nbytes") else int(table.originals.nbytes)
-        size += int(table.carried.nbytes)
-        if size >= group_bytes:
-            yield joined(waiting)
-            waiting, size = [], 0
-    if waiting:
-        yield joined(waiting)
-
-
-def _matrix(table: Table) -> Any:
-    """Return the features as one array of the type that holds them all."""
-    if isinstance(table.originals, np.ndarray):
-        return table.originals
-    if sparse.issparse(table.originals):
-        return table.originals.toarray()
-    return np.column_stack([column.to_numpy() for column in _typed(table, table.names)])
-
-
-def _parts(table: Table) -> dict[str, Any]:
-    names = {FEATURE_NAMES: np.array(table.names)}
-    carried = {}
-    if table.carried.num_columns:
-        names[CARRIED_NAMES] = np.array(table.carried.column_names)
-        columns = _typed(table, table.carried.column_names)
-        carried = {f"carried_{number}": _vector(column) for number, column in enumerate(columns)}
-    if not sparse.issparse(table.originals):
-        return {"X": _matrix(table), **names, **carried}
-    # As scipy.sparse.save_npz writes it, so that its load_npz reads it.
-    matrix = table.originals
+def _stored(matrix: Any) -> dict[str, Any]:
+    """Return the arrays that hold a matrix; a sparse one as scipy.sparse.load_npz reads it."""
+    if not sparse.issparse(matrix):
+        return {"X": matrix}
     stored = {"indices": matrix.indices, "indptr": matrix.indptr, "data": matrix.data}
-    layout = {"format": np.array(b"csr"), "shape": np.array(matrix.shape)}
-    return {**stored, **layout, **names, **carried}
+    return {**stored, "format": np.array(b"csr"), "shape": np.array(matrix.shape)}
 
 
 def _vector(column: Any) -> Any:

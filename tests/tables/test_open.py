@@ -10,12 +10,12 @@ import pytest
 from scipy import sparse
 from scipy.io import savemat
 
-from bsufs.tables import TableError, read_table, resolve_missing
+from bsufs.tables import TableError, open_table
 
 
 def _text(text, **options):
     data = text if isinstance(text, bytes) else text.encode()
-    return read_table("-", stdin=io.BytesIO(data), **options)
+    return open_table(io.BytesIO(data), **options)
 
 
 def test_numbers_names_and_carried_columns_come_apart():
@@ -23,7 +23,7 @@ def test_numbers_names_and_carried_columns_come_apart():
     assert table.names == ("a", "b")
     np.testing.assert_array_equal(table.values, [[1, 2.5], [3, 4]])
     assert table.others["id"].tolist() == ["u", "v"]
-    assert table.order == ("id", "a", "y", "b")
+    assert table.carried_names == ("id", "y")
     assert table.notices == ()
 
 
@@ -82,7 +82,7 @@ def test_latin_1_is_read_with_a_notice():
 
 
 def test_words_for_missing_and_for_truth():
-    table = _text("a,b,c\nNA,True,\n1,false,null\n2,?,3\n")
+    table = _text("a,b,c\nNA,True,\n1,false,null\n2,?,3\n", missing="keep")
     np.testing.assert_array_equal(
         table.values, [[np.nan, 1, np.nan], [1, 0, np.nan], [2, np.nan, 3]]
     )
@@ -108,23 +108,24 @@ def test_options_of_text():
         _text("a,b\n1,2\n", ignore=["a"])
 
 
-def test_a_terminal_is_not_waited_for():
+def test_a_terminal_is_not_waited_for(monkeypatch):
     stream = io.BytesIO()
     stream.isatty = lambda: True
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
     with pytest.raises(TableError, match="is a terminal"):
-        read_table("-", stdin=stream)
+        open_table("-")
 
 
 def test_files_that_cannot_be_opened(tmp_path):
     with pytest.raises(FileNotFoundError):
-        read_table(tmp_path / "none.csv")
+        open_table(tmp_path / "none.csv")
     with pytest.raises(FileNotFoundError):
-        read_table(tmp_path / "none.xyz")
+        open_table(tmp_path / "none.xyz")
     with pytest.raises(IsADirectoryError):
-        read_table(tmp_path)
+        open_table(tmp_path)
     (tmp_path / "a.xyz").write_text("a,b\n1,2\n")
     with pytest.raises(TableError, match="the extension must say"):
-        read_table(tmp_path / "a.xyz")
+        open_table(tmp_path / "a.xyz")
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.npy", "a.npz", "a.mat"])
@@ -132,45 +133,46 @@ def test_foreign_bytes_are_no_table(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(b"nothing of the kind" * 20)
     with pytest.raises(TableError, match=r"cannot be read as a|never unpickled"):
-        read_table(path)
+        open_table(path)
 
 
 def test_columns_keep_their_types(tmp_path):
     frame = pd.DataFrame({"i": [1, 2], "x": [0.5, None], "c": pd.Categorical(["a", "b"])})
     frame.index = ["r", "s"]
     frame.to_parquet(tmp_path / "t.parquet")
-    table = read_table(tmp_path / "t.parquet", ignore=["c"])
+    table = open_table(tmp_path / "t.parquet", ignore=["c"], missing="keep")
     assert table.names == ("i", "x")
-    assert table.carried.column_names == ["c", "__index_level_0__"]
-    assert [str(kind) for kind in table.originals.schema.types] == ["int64", "double"]
+    assert table.carried_names == ("c", "__index_level_0__")
+    (cells,) = table.cells(table.names)
+    assert [str(kind) for kind in cells.schema.types] == ["int64", "double"]
     with pytest.raises(TableError, match="'c' holds text"):
-        read_table(tmp_path / "t.parquet")
+        open_table(tmp_path / "t.parquet")
     pq.write_table(pa.table({"a": [1], "d": [pd.Timestamp("2020-01-01")]}), tmp_path / "d.parquet")
     with pytest.raises(TableError, match="'d' holds text"):
-        read_table(tmp_path / "d.parquet")
+        open_table(tmp_path / "d.parquet")
     pq.write_table(pa.table({"a": pa.array([], pa.int8()), "b": []}), tmp_path / "e.parquet")
     with pytest.raises(TableError, match="no rows"):
-        read_table(tmp_path / "e.parquet")
+        open_table(tmp_path / "e.parquet")
 
 
 def test_arrays_and_the_vectors_beside_them(tmp_path):
     X, y = np.arange(12).reshape(4, 3), np.array([0, 0, 1, 1])
     savemat(tmp_path / "a.mat", {"X": X, "Y": y[:, None]})
-    table = read_table(tmp_path / "a.mat", label="Y")
+    table = open_table(tmp_path / "a.mat", label="Y")
     np.testing.assert_array_equal(table.values, X)
     assert table.others["Y"].tolist() == y.tolist()
-    assert "'Y' not used" in read_table(tmp_path / "a.mat").notices[0]
+    assert "'Y' not used" in open_table(tmp_path / "a.mat").notices[0]
     np.savez(tmp_path / "two.npz", A=X, B=X + 1)
     with pytest.raises(TableError, match="name one matrix with --array; there are 'A'"):
-        read_table(tmp_path / "two.npz")
-    assert read_table(tmp_path / "two.npz", array="B", ignore=["x1"]).values[0].tolist() == [1, 3]
+        open_table(tmp_path / "two.npz")
+    assert open_table(tmp_path / "two.npz", array="B", ignore=["x1"]).values[0].tolist() == [1, 3]
     with pytest.raises(TableError, match="got 'C'"):
-        read_table(tmp_path / "two.npz", array="C")
+        open_table(tmp_path / "two.npz", array="C")
     np.savez(tmp_path / "none.npz", v=y)
     with pytest.raises(TableError, match="no matrix of numbers"):
-        read_table(tmp_path / "none.npz")
+        open_table(tmp_path / "none.npz")
     sparse.save_npz(tmp_path / "s.npz", sparse.csc_matrix(X))
-    found = read_table(tmp_path / "s.npz", ignore=["x0"])
+    found = open_table(tmp_path / "s.npz", ignore=["x0"])
     assert sparse.issparse(found.values)
     np.testing.assert_array_equal(found.values.toarray(), X[:, 1:])
 
@@ -179,20 +181,20 @@ def test_arrays_that_are_no_table(tmp_path):
     path = tmp_path / "a.npy"
     np.save(path, np.arange(3))
     with pytest.raises(TableError, match="must be a matrix"):
-        read_table(path)
+        open_table(path)
     np.save(path, np.array([[{}, 1]], dtype=object), allow_pickle=True)
     with pytest.raises(TableError, match="never unpickled"):
-        read_table(path)
+        open_table(path)
     np.save(path, np.empty((0, 3)))
     with pytest.raises(TableError, match="no rows"):
-        read_table(path)
+        open_table(path)
     (tmp_path / "b.npz").write_bytes(path.read_bytes())
     with pytest.raises(TableError, match=r"name it .npy"):
-        read_table(tmp_path / "b.npz")
+        open_table(tmp_path / "b.npz")
     with (tmp_path / "c.npy").open("wb") as stream:
         np.savez(stream, X=np.eye(3))
     with pytest.raises(TableError, match=r"name it .npz"):
-        read_table(tmp_path / "c.npy")
+        open_table(tmp_path / "c.npy")
 
 
 def test_anndata_or_what_to_install(tmp_path, monkeypatch):
@@ -200,26 +202,26 @@ def test_anndata_or_what_to_install(tmp_path, monkeypatch):
     path.write_bytes(b"")
     monkeypatch.setitem(sys.modules, "anndata", None)
     with pytest.raises(TableError, match=r'pip install "bsufs\[h5ad\]"'):
-        read_table(path)
+        open_table(path)
 
 
 def test_broken_archives(tmp_path):
     parts = {"indices": [0], "indptr": [0, 9], "format": np.array(b"csr"), "shape": [1, 2]}
     np.savez(tmp_path / "s.npz", data=np.ones(1), **parts)
     with pytest.raises(TableError, match="SciPy sparse"):
-        read_table(tmp_path / "s.npz")
+        open_table(tmp_path / "s.npz")
     np.savez(tmp_path / "o.npz", X=np.array([[{}]], dtype=object))
     with pytest.raises(TableError, match="never unpickled"):
-        read_table(tmp_path / "o.npz")
+        open_table(tmp_path / "o.npz")
     (tmp_path / "v73.mat").write_bytes(b"MATLAB 7.3".ljust(124) + b"\x00\x02IM" + bytes(100))
     with pytest.raises(TableError, match="save it in MATLAB with '-v7'"):
-        read_table(tmp_path / "v73.mat")
+        open_table(tmp_path / "v73.mat")
 
 
 def test_a_vector_with_the_name_of_a_feature(tmp_path):
     np.savez(tmp_path / "a.npz", X=np.eye(3), x1=np.arange(3))
     with pytest.raises(TableError, match="'x1' is a feature and a vector"):
-        read_table(tmp_path / "a.npz", label="x1")
+        open_table(tmp_path / "a.npz", label="x1")
 
 
 # What anndata says of pandas is no business of this package.
@@ -233,38 +235,81 @@ def test_counts_of_anndata(tmp_path):
     kinds = pd.DataFrame({"kind": pd.Categorical(["a", "b", "a"])}, index=rows)
     data = anndata.AnnData(sparse.csr_matrix(np.eye(3)), obs=kinds, var=pd.DataFrame(index=columns))
     data.write_h5ad(tmp_path / "a.h5ad")
-    table = read_table(tmp_path / "a.h5ad", label="kind")
+    table = open_table(tmp_path / "a.h5ad", label="kind")
     assert table.names == ("g1", "g2", "g3")
-    assert table.carried.column_names == ["obs_names", "kind"]
+    assert table.carried_names == ("obs_names", "kind")
     np.testing.assert_array_equal(table.values.toarray(), np.eye(3))
 
 
-def test_missing_and_infinite_values_alike():
-    table = _text("a,b,c\n1,2,3\n,5,6\n7,inf,9\n10,11,13\n")
-    with pytest.raises(
-        TableError, match="1 value is missing and 1 value is infinite, the first in row 2"
-    ):
-        resolve_missing(table, "error")
-    filled, found = resolve_missing(table, "median")
-    assert filled.values[1, 0] == 7
-    assert filled.values[2, 1] == 5
-    assert (found.n_missing, found.n_infinite) == (1, 1)
-    shorter, found = resolve_missing(table, "drop-rows")
-    np.testing.assert_array_equal(shorter.values, [[1, 2, 3], [10, 11, 13]])
-    assert found.n_rows_dropped == 2
+GAPS = "a,b,c\n1,2,3\n,5,6\n7,inf,9\n10,11,13\n"
+
+
+@pytest.fixture(params=["held", "in batches"])
+def gappy(request, tmp_path):
+    """Return a function that opens a text, held or in batches."""
+
+    def open_text(text, **options):
+        path = tmp_path / "t.csv"
+        path.write_text(text)
+        return open_table(path, batch_rows=None if request.param == "held" else 2, **options)
+
+    return open_text
+
+
+def _values(table):
+    return np.concatenate(list(table.batches()))
+
+
+def test_missing_and_infinite_values_alike(gappy):
+    words = "1 value is missing and 1 value is infinite, the first in row 2 of column 'a'"
+    with pytest.raises(TableError, match=words):
+        _values(gappy(GAPS))
+    filled = gappy(GAPS, missing="median")
+    assert _values(filled)[[1, 2], [0, 1]].tolist() == [7, 5]
+    assert (filled.missing.n_missing, filled.missing.n_infinite) == (1, 1)
+    shorter = gappy(GAPS, missing="drop-rows")
+    np.testing.assert_array_equal(_values(shorter), [[1, 2, 3], [10, 11, 13]])
+    assert (shorter.missing.n_rows_dropped, shorter.n_rows) == (2, 2)
+    assert [cell for batch in shorter.cells(["b"]) for cell in batch[0].to_pylist()] == ["2", "11"]
     with pytest.raises(TableError, match="would leave 1 of 3"):
-        resolve_missing(table, "drop-columns")
-    narrow, found = resolve_missing(_text("a,b,c\n,2,3\n4,5,6\n"), "drop-columns")
-    assert (narrow.names, found.columns_dropped) == (("b", "c"), ("a",))
+        gappy(GAPS, missing="drop-columns")
+    narrow = gappy("a,b,c\n,2,3\n4,5,6\n", missing="drop-columns")
+    assert (narrow.names, narrow.missing.columns_dropped) == (("b", "c"), ("a",))
+    np.testing.assert_array_equal(_values(narrow), [[2, 3], [5, 6]])
     with pytest.raises(TableError, match="every row has a gap"):
-        resolve_missing(_text("a,b\n,1\n2,\n"), "drop-rows")
-    with pytest.raises(TableError, match="'a' has none"):
-        resolve_missing(_text("a,b\n,1\n,2\n"), "median")
+        gappy("a,b\n,1\n2,\n", missing="drop-rows")
+    with pytest.raises(TableError, match="'a', 'b' has none"):
+        gappy("a,b\n,\n,\n", missing="median")
+
+
+def test_scaled_numbers_have_mean_zero_and_variance_one(gappy):
+    table = gappy(GAPS, missing="median", scale="standard")
+    values = _values(table)
+    np.testing.assert_allclose(values.mean(axis=0), 0.0, atol=1e-15)
+    np.testing.assert_allclose(values.std(axis=0), 1.0)
+    np.testing.assert_array_equal(np.concatenate(list(table.batches([2, 0]))), values[:, [2, 0]])
+
+
+def test_sparse_numbers_are_scaled_without_a_mean(tmp_path):
+    X = np.array([[0.0, 2, 0], [3, 0, 1], [4, 0, 3]])
+    sparse.save_npz(tmp_path / "s.npz", sparse.csr_matrix(X))
+    table = open_table(tmp_path / "s.npz", scale="standard")
+    np.testing.assert_allclose(table.values.toarray(), X / X.std(axis=0))
 
 
 def test_missing_values_of_a_sparse_matrix(tmp_path):
     X = np.array([[0.0, 2, 0], [np.nan, 0, 1], [4, 0, 3]])
     sparse.save_npz(tmp_path / "s.npz", sparse.csr_matrix(X))
-    filled, _ = resolve_missing(read_table(tmp_path / "s.npz"), "median")
+    filled = open_table(tmp_path / "s.npz", missing="median")
     X[1, 0] = 2
     np.testing.assert_array_equal(filled.values.toarray(), X)
+    shorter = open_table(tmp_path / "s.npz", missing="drop-rows")
+    np.testing.assert_array_equal(shorter.values.toarray(), X[[0, 2]])
+
+
+def test_numbers_of_unusual_precision(tmp_path):
+    for kind in (np.float16, np.longdouble):
+        np.save(tmp_path / "t.npy", np.eye(3, dtype=kind))
+        table = open_table(tmp_path / "t.npy")
+        np.testing.assert_array_equal(table.values, np.eye(3))
+        assert next(table.cells(["x1"]))[0].to_pylist() == [0, 1, 0]

@@ -1,0 +1,200 @@
+"""Opening a table: the file says by its name what it is."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from bsufs._memory import available_memory, size_in_words
+from bsufs.tables._arrays import ArrayRows
+from bsufs.tables._columnar import FeatherRows, ParquetRows
+from bsufs.tables._files import STDIN, RawFile, TableError, listed
+from bsufs.tables._prepare import Missing, Scale
+from bsufs.tables._rows import ROW_NAMES, Rows
+from bsufs.tables._table import Table
+from bsufs.tables._text import TextRows
+
+# None stands for the delimiter that is most frequent in the first line.
+_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
+PARQUET = (".parquet", ".pq")
+FEATHER = (".feather", ".arrow")
+_ARRAYS = (".npy", ".npz", ".mat", ".h5ad")
+_READABLE = (*_DELIMITERS, *PARQUET, *FEATHER, *_ARRAYS)
+# The share of the free memory that a table may take where nothing else is said.
+_SHARE_OF_MEMORY = 0.25
+
+
+def open_table(
+    path: str | os.PathLike[str] | BinaryIO,
+    *,
+    ignore: Sequence[str] = (),
+    label: str | None = None,
+    missing: Missing = "error",
+    scale: Scale = "none",
+    delimiter: str | None = None,
+    header: bool = True,
+    array: str | None = None,
+    memory: int | None = None,
+    batch_rows: int | None = None,
+    whole_for: str | None = None,
+) -> Table:
+    r"""Open a table; its extension says what it is.
+
+    Text (.csv, .tsv, .txt, each also with .gz) is UTF-8, UTF-16 with a byte order mark, or else
+    Latin-1, with a notice. Also .parquet, .feather, .npy, .npz, .mat (up to version 7) and .h5ad
+    (needs the extra ``h5ad``). Nothing is ever unpickled.
+
+    The numbers are held where they fit into memory. Text and Parquet files that do not fit are read
+    again for every pass, with the same numbers.
+
+    Parameters
+    ----------
+    path : path-like or binary file
+        The file; "-" for text from standard input. An open file holds text.
+    ignore : sequence of str, default=()
+        Columns that are no features and are carried along as they are.
+    label : str, optional
+        A column of classes, carried along as well.
+    missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, default="error"
+        What to do about missing and infinite values. "keep" leaves them, as NaN and inf; "median"
+        fills the numbers alone: what is written keeps its gaps.
+    scale : {"none", "standard"}, default="none"
+        "standard" gives all features mean 0 (unless sparse) and variance 1.
+    delimiter : str, optional
+        One character between the cells of text. By default a comma for .csv, a tab for .tsv, and
+        for .txt and standard input whichever of comma, tab, semicolon and bar is most frequent
+        in the first line.
+    header : bool, default=True
+        Whether the first line of text holds the names. Without, they are x0, x1, and so on.
+    array : str, optional
+        Which matrix of a .npz or .mat file to take, where there are several.
+    memory : int, optional
+        How many bytes the table may take to be held; by default a quarter of what is free.
+    batch_rows : int, optional
+        Rows in a batch of a table that is not to be held, however small it is. By default a batch
+        has as many as suit `memory`.
+    whole_for : str, optional
+        What needs the whole table, for the message where it does not fit: it is held then, or an
+        error raised.
+
+    Returns
+    -------
+    Table
+        The table. A first column of text without a name and the index of a pandas frame are row
+        names and are carried.
+
+    Raises
+    ------
+    TableError
+        If the file does not hold a table of numbers with at least two columns; the message says
+        where and why in one line. Of a table that is not held, what is wrong with its cells is
+        found when its batches are gone through.
+    OSError
+        If the file cannot be opened.
+
+    Examples
+    --------
+    >>> import io
+    >>> from bsufs.tables import open_table
+    >>> table = open_table(io.BytesIO(b"id,a,b\nu,1,2\nv,3,4\n"), ignore=["id"])
+    >>> table.names, table.values.tolist()
+    (('a', 'b'), [[1.0, 2.0], [3.0, 4.0]])
+    """
+    if delimiter is not None and len(delimiter) != 1:
+        raise TableError(f"delimiter must be one character, got {delimiter!r}.")
+    if batch_rows is not None and batch_rows < 1:
+        raise TableError(f"batch_rows must be at least 1, got {batch_rows}.")
+    most = available_memory() if memory is None else memory
+    limit = int(most * _SHARE_OF_MEMORY) if memory is None else memory
+    rows = _open_rows(path, most, delimiter, header, array)
+    _check_names(rows)
+    if rows.n_rows == 0:
+        raise TableError(rows.empty_message)
+    table = Table(rows, _columns_to_carry(rows, ignore, label), limit, batch_rows)
+    source, needed = rows.file.source, rows.memory_to_hold or 0
+    can_stream = rows.memory_to_hold is not None and not rows.file.is_held
+    if batch_rows is not None and not can_stream:
+        raise TableError(
+            f"{source}: only text and .parquet files can be read in batches, no pipes. Write it as "
+            "a .parquet file."
+        )
+    if whole_for is not None and can_stream and needed > most:
+        bound, cure = "there is free", "Do without it."
+        if memory is not None:
+            bound, cure = "--memory is", "Raise --memory, or do without it."
+        raise TableError(
+            f"{source}: {whole_for} needs the whole table in memory, {size_in_words(needed)} or "
+            f"more, but {bound} {size_in_words(most)}. {cure}"
+        )
+    fits = whole_for is not None or not can_stream or needed <= limit
+    table.prepare(missing, scale, hold=fits and batch_rows is None)
+    return table
+
+
+def _open_rows(
+    path: Any, most_bytes: int, delimiter: str | None, header: bool, array: str | None
+) -> Rows:
+    """Open a file as what it is by its name; standard input and open files hold text."""
+    kind = ".txt" if hasattr(path, "read") or os.fspath(path) == STDIN else _kind(Path(path))
+    if kind in _ARRAYS:
+        return ArrayRows(RawFile(path, most_bytes), kind, array)
+    if array is not None:
+        raise TableError(f"{path}: --array is for .npz and .mat files only.")
+    if kind in PARQUET:
+        return ParquetRows(RawFile(path, most_bytes))
+    if kind in FEATHER:
+        return FeatherRows(RawFile(path, most_bytes))
+    return TextRows(RawFile(path, most_bytes), delimiter or _DELIMITERS[kind], header)
+
+
+def _kind(path: Path) -> str:
+    name = path.name.lower()
+    kind = Path(name.removesuffix(".gz")).suffix
+    if kind in (_DELIMITERS if name.endswith(".gz") else _READABLE):
+        return kind
+    # A missing file or a folder is the better thing to complain about.
+    with path.open("rb"):
+        pass
+    raise TableError(
+        f"{path}: the extension must say what the file is, one of {' '.join(_READABLE)} "
+        "(text also with .gz). Rename the file, or pipe text in and read '-'."
+    )
+
+
+def _check_names(rows: Rows) -> None:
+    """Raise an error where names are missing or occur twice."""
+    source, names = rows.file.source, list(rows.features)
+    if ROW_NAMES in rows.row_names:
+        names.remove(ROW_NAMES)
+    if "" in names:
+        raise TableError(
+            f"{source}: column {names.index('') + 1} of {len(names)} has no name (a delimiter too "
+            "many?). Give it one, or read the file with --no-header if its first line holds values."
+        )
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise TableError(
+            f"{source}: column names must differ, but {listed(twice)} occurs more than once. "
+            "Rename them, or read the file with --no-header if its first line holds values."
+        )
+
+
+def _columns_to_carry(rows: Rows, ignore: Sequence[str], label: str | None) -> tuple[str, ...]:
+    """Return the columns that are no features, in the order of the file."""
+    source, columns = rows.file.source, set(rows.names)
+    for option, asked in (("--ignore", ignore), ("--label", [] if label is None else [label])):
+        for name in asked:
+            if name not in columns:
+                near = difflib.get_close_matches(name, rows.names, n=1)
+                hint = f"Did you mean {near[0]!r}?" if near else f"There are {listed(rows.names)}."
+                raise TableError(f"{source}: {option} {name!r} is no column of the table. {hint}")
+    wanted = {*rows.row_names, *ignore, label}
+    carried = tuple(name for name in rows.names if name in wanted)
+    if rows.ambiguous & wanted:
+        twice = listed(name for name in carried if name in rows.ambiguous)
+        raise TableError(f"{source}: {twice} is a feature and a vector beside the matrix.")
+    return carried

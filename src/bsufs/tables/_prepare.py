@@ -1,0 +1,202 @@
+"""What is done to numbers before a fit: missing values settled, columns scaled.
+
+All of it is learned batch by batch, so that it is the same whether a table is held or streamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from scipy import sparse
+
+from bsufs._typing import Array, Indices, Mask
+from bsufs.tables._files import TableError, listed
+
+Missing = Literal["error", "keep", "median", "drop-rows", "drop-columns"]
+Scale = Literal["none", "standard"]
+
+
+@dataclass(frozen=True)
+class MissingValues:
+    """What was missing, and what was done about it.
+
+    Parameters
+    ----------
+    n_missing, n_infinite : int
+        How many values were missing, and how many infinite; both are treated alike.
+    n_rows_dropped : int
+        Rows left out, by "drop-rows".
+    columns_dropped : tuple of str
+        Columns left out, by "drop-columns".
+    """
+
+    n_missing: int = 0
+    n_infinite: int = 0
+    n_rows_dropped: int = 0
+    columns_dropped: tuple[str, ...] = ()
+
+
+class Gaps:
+    """Counts over batches of rows what is missing or infinite."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = names
+        self.n_rows = self.n_missing = self.n_infinite = 0
+        self.by_column = np.zeros(len(names), dtype=np.int64)
+        self._first = (0, 0)
+        self._rows: list[Indices] = []
+
+    def add(self, values: Any) -> None:
+        """Look at a batch."""
+        if sparse.issparse(values):
+            stored = values.tocoo()
+            bad = ~np.isfinite(stored.data)
+            rows, columns, cells = stored.row[bad], stored.col[bad], stored.data[bad]
+        else:
+            rows, columns = np.nonzero(~np.isfinite(values))
+            cells = values[rows, columns]
+        if rows.size:
+            if not self:
+                self._first = (int(rows[0]) + self.n_rows, int(columns[0]))
+            n_infinite = int(np.isinf(cells).sum())
+            self.n_infinite += n_infinite
+            self.n_missing += rows.size - n_infinite
+            self.by_column += np.bincount(columns, minlength=self.by_column.size)
+            self._rows.append(np.unique(rows) + self.n_rows)
+        self.n_rows += values.shape[0]
+
+    def __bool__(self) -> bool:
+        return bool(self._rows)
+
+    @property
+    def rows(self) -> Indices:
+        """The rows that have any."""
+        return np.concatenate(self._rows)
+
+    def in_words(self) -> str:
+        """Return such as "1 value is missing and 2 values are infinite"."""
+        return " and ".join(
+            f"{count} {'value is' if count == 1 else 'values are'} {word}"
+            for count, word in ((self.n_missing, "missing"), (self.n_infinite, "infinite"))
+            if count
+        )
+
+    def missing_values_message(self) -> str:
+        """Return the complaint where nothing was said of what to do about them."""
+        row, column = self._first
+        return (
+            f"{self.in_words()}, the first in row {row + 1} of column {self.names[column]!r}. Say "
+            "what to do with --missing median, drop-rows or drop-columns."
+        )
+
+
+@dataclass
+class Preparation:
+    """What to do to every batch: rows to leave out, medians to fill in, a scaler."""
+
+    found: MissingValues = MissingValues()
+    dropped_rows: Indices | None = None
+    kept_columns: Indices | None = None
+    medians: Array | None = None
+    scaler: Any = None
+
+    def settle(self, gaps: Gaps, how: Missing) -> None:
+        """Decide what to do about missing values; medians are found afterwards."""
+        found = MissingValues(gaps.n_missing, gaps.n_infinite)
+        complete = np.flatnonzero(gaps.by_column == 0)
+        if how == "error":
+            raise TableError(gaps.missing_values_message())
+        if how == "drop-rows":
+            if gaps.rows.size == gaps.n_rows:
+                raise TableError(
+                    f"{gaps.in_words()}, and every row has a gap: --missing drop-rows would leave "
+                    "none. Try drop-columns or median."
+                )
+            self.dropped_rows = gaps.rows
+            found = replace(found, n_rows_dropped=int(gaps.rows.size))
+        if how == "drop-columns":
+            if complete.size < 2:
+                raise TableError(
+                    f"{gaps.in_words()}: --missing drop-columns would leave {complete.size} of "
+                    f"{len(gaps.names)} columns. Try drop-rows or median."
+                )
+            self.kept_columns = complete
+            dropped = tuple(
+                gaps.names[column] for column in np.flatnonzero(gaps.by_column).tolist()
+            )
+            found = replace(found, columns_dropped=dropped)
+        self.found = found
+
+    def find_medians(
+        self, gaps: Gaps, numbers: Callable[[Indices], Iterable[Any]], n_at_once: int
+    ) -> None:
+        """Find the medians of the columns with gaps; those of the others are not needed."""
+        incomplete = np.flatnonzero(gaps.by_column)
+        medians = np.zeros(len(gaps.names))
+        empty: list[str] = []
+        for start in range(0, incomplete.size, n_at_once):
+            part = incomplete[start : start + n_at_once]
+            values = np.concatenate([_dense(batch) for batch in numbers(part)])
+            for column, cells in zip(part, values.T, strict=True):
+                known = cells[np.isfinite(cells)]
+                if known.size:
+                    medians[column] = np.median(known)
+                else:
+                    empty.append(gaps.names[column])
+        if empty:
+            raise TableError(
+                f"--missing median needs a value in every column, but {listed(empty)} has none. "
+                "Use --missing drop-columns, or leave it out with --ignore."
+            )
+        self.medians = medians
+
+    def fit_scaler(self, batches: Iterable[Any], with_mean: bool) -> None:
+        """Learn means and deviations."""
+        # scikit-learn takes a while to import.
+        from sklearn.preprocessing import StandardScaler
+
+        scaler = StandardScaler(with_mean=with_mean)
+        for values in batches:
+            scaler.partial_fit(values)
+        self.scaler = scaler
+
+    def kept_rows(self, first: int, n_rows: int) -> Mask | None:
+        """Return which rows of a batch stay, None for all."""
+        if self.dropped_rows is None:
+            return None
+        begin, end = np.searchsorted(self.dropped_rows, [first, first + n_rows])
+        kept = np.ones(n_rows, dtype=bool)
+        kept[self.dropped_rows[begin:end] - first] = False
+        return kept
+
+    def apply(self, values: Any, first: int, features: Any) -> Any:
+        """Return a batch of some features as a fit takes it."""
+        kept = self.kept_rows(first, values.shape[0])
+        if kept is not None:
+            values = values[kept]
+        if self.medians is not None:
+            values = _filled(values, self.medians[features])
+        if self.scaler is None:
+            return values
+        if sparse.issparse(values):
+            scaled = values.copy()
+            scaled.data *= (1.0 / self.scaler.scale_[features])[scaled.indices]
+            return scaled
+        return (values - self.scaler.mean_[features]) / self.scaler.scale_[features]
+
+
+def _filled(values: Any, medians: Array) -> Any:
+    if not sparse.issparse(values):
+        return np.where(np.isfinite(values), values, medians)
+    # Stored entries are replaced where they are: nothing else of the matrix changes.
+    filled = values.copy()
+    bad = ~np.isfinite(filled.data)
+    filled.data[bad] = medians[filled.indices[bad]]
+    return filled
+
+
+def _dense(values: Any) -> Array:
+    return np.asarray(values.toarray() if sparse.issparse(values) else values)

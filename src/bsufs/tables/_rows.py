@@ -1,0 +1,61 @@
+"""What a table asks of a file, whatever its kind."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from bsufs.tables._files import RawFile
+
+# Columns that stand for row names in files of pandas and R have no name of their own.
+ROW_NAMES = ""
+
+
+class Rows(ABC):
+    """The rows of a file, in record batches that can be gone through again and again."""
+
+    file: RawFile
+    # All columns, those that may be features, and those that are row names.
+    names: tuple[str, ...]
+    features: tuple[str, ...]
+    row_names: tuple[str, ...]
+    # Names of a feature and of another column alike.
+    ambiguous: frozenset[str] = frozenset()
+    empty_message: str
+    notices: tuple[str, ...] = ()
+    is_text = False
+    # How many rows there are, where that is known before they are read, and at most.
+    n_rows: int | None = None
+    most_rows = 0
+    # How many bytes it takes to read all at once, None for what is never read in parts.
+    memory_to_hold: int | None = None
+    # Whether a cell may hold a carriage return, which must be quoted when it is written as text.
+    has_carriage_returns = True
+
+    @abstractmethod
+    def batches(self, names: Sequence[str], most_rows: int) -> Iterator[Any]:
+        """Go through some columns; record batches have about so many rows at most."""
+
+    def matrix(self, names: Sequence[str]) -> Any:
+        """Return some features as the matrix that the file holds; None where it holds none."""
+        return None
+
+    def read_ahead(self, memory: int) -> None:  # noqa: B027 - most read nothing ahead
+        """Let what is read ahead take so many bytes."""
+
+
+def joined(batches: Iterable[Any], enough: int, size: Callable[[Any], int]) -> Iterator[Any]:
+    """Join record batches to tables that are large enough to be worth the handling."""
+    import pyarrow as pa
+
+    waiting: list[Any] = []
+    total = 0
+    for batch in batches:
+        waiting.append(batch)
+        total += size(batch)
+        if total >= enough:
+            yield pa.Table.from_batches(waiting)
+            waiting, total = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
