@@ -1,7 +1,7 @@
 """Check the docstrings of the public objects as they are when imported, with their shared texts.
 
 Everything that `bsufs` and `bsufs.selectors` offer must be documented in full; elsewhere,
-where parameters, attributes or results are listed, they must be complete. Methods and properties
+where parameters or results are listed, they must be complete. Methods and properties
 are checked in the same way; names with an underscore are not.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 from numpydoc.validate import ERROR_MSGS, validate
 
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-_SECTION = re.compile(r"^ *(Parameters|Attributes|Returns|Yields)\n *---", re.MULTILINE)
+_SECTION = re.compile(r"^ *(Parameters|Returns|Yields)\n *---", re.MULTILINE)
 # All that these offer must be documented in full.
 IN_FULL = ("bsufs", "bsufs.selectors")
 # Their docstrings are help texts.
@@ -37,7 +37,7 @@ def public_modules(package: str) -> Iterator[Any]:
 
 
 def has_sections(item: Any) -> bool:
-    """Tell whether a docstring lists parameters, attributes or results."""
+    """Tell whether a docstring lists parameters or results."""
     return bool(_SECTION.search(item.__doc__ or ""))
 
 
