@@ -7,7 +7,7 @@ import pytest
 from scipy import linalg, sparse
 from scipy.spatial.distance import cdist
 
-from bsufs import graphs
+from bsufs import _linalg, graphs
 from bsufs.graphs import (
     Neighbors,
     adaptive_neighbors,
@@ -115,7 +115,7 @@ def test_laplacian_and_components(rng):
 
 @pytest.mark.parametrize("small", [0, 10**6])
 def test_lowest_eigenvectors_of_graphs_in_pieces(rng, monkeypatch, small):
-    monkeypatch.setattr(graphs, "_SMALL", small)
+    monkeypatch.setattr(_linalg, "_SMALL", small)
     X = np.vstack([rng.standard_normal((60, 3)) + shift for shift in (0.0, 50.0, 100.0)])
     G = affinity(nearest_samples(X, 6, with_mean_distance=True), "heat")
     assert components_by_size(G)[0] == 3

@@ -17,14 +17,12 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from bsufs._linalg import largest_eigenpairs, some_eigenpairs
+from bsufs._linalg import largest_eigenpairs
 from bsufs._typing import Array, Indices
 from bsufs.scatter import safe_unit_exponent
 
 # Temporary arrays of about this many bytes stay out of the memory budget.
 _BATCH_BYTES = 32 * 2**20
-# Up to this many samples a dense eigendecomposition is faster than Lanczos, and safer.
-_SMALL = 400
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -245,23 +243,13 @@ def lowest_eigenpairs(L: Any, null: Any, bound: float, count: int) -> tuple[Arra
     It is known from the components of the graph. Taking it out leaves nothing that repeats exactly,
     which is what a Lanczos iteration cannot see.
     """
-    n = L.shape[0]
-    if count == 0:
-        return np.empty(0), np.empty((n, 0))
-    if n <= _SMALL or count > n // 4:
-        matrix = L.toarray() + bound * (null @ null.T).toarray()
-        return some_eigenpairs(matrix, 0, count - 1)
-    null_transposed = sparse.csr_array(null.T)
 
-    def mirrored(v: Array) -> Array:
+    def mirrored(V: Array) -> Array:
         # Eigenvalues bound - value, with zero for the null space: the lowest become the largest.
-        image: Array = bound * (v - null @ (null_transposed @ v)) - L @ v
-        return image
+        return np.asarray(bound * (V - null @ (null.T @ V)) - L @ V)
 
-    start = np.random.default_rng(0).standard_normal((n,))
-    values, vectors = largest_eigenpairs(mirrored, n, count, start)
-    ascending = np.argsort(-values, kind="stable")
-    return bound - values[ascending], vectors[:, ascending]
+    values, vectors = largest_eigenpairs(mirrored, L.shape[0], count)
+    return bound - values, vectors
 
 
 def lowest_laplacian_eigenvectors(A: Any, count: int) -> tuple[Array, Array]:
