@@ -17,6 +17,7 @@ from bsufs.graphs import (
     discriminative_laplacian,
     in_safe_units,
     laplacian,
+    local_grams,
     lowest_laplacian_eigenvectors,
     nearest_samples,
     onto_simplex,
@@ -232,7 +233,7 @@ def test_reconstruction_weights_solve_the_local_problem(rng):
 def test_discriminative_laplacian_is_a_sum_of_local_matrices(rng, k):
     X = rng.standard_normal((25, 7)) + 3.0
     indices = nearest_samples(X, k + 1).indices
-    L = discriminative_laplacian(X, indices, 0.1).toarray()
+    L = discriminative_laplacian(local_grams(X, indices), indices, 0.1).toarray()
     J = np.eye(k + 1) - 1 / (k + 1)
     expected = np.zeros((25, 25))
     for local in indices:
@@ -246,7 +247,8 @@ def test_discriminative_laplacian_is_a_sum_of_local_matrices(rng, k):
 def test_the_swapped_ridge_is_the_formula_it_stands_for(rng):
     X = rng.standard_normal((20, 3))
     indices = nearest_samples(X, 5).indices
-    L = discriminative_laplacian(X, indices, 0.1, swapped_ridge=True).toarray()
+    grams = local_grams(X, indices)
+    L = discriminative_laplacian(grams, indices, 0.1, swapped_ridge=True).toarray()
     J = np.eye(5) - 1 / 5
     expected = np.zeros((20, 20))
     for local in indices:

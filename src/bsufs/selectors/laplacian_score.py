@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array
-from bsufs.graphs import affinity, in_safe_units, nearest_samples
+from bsufs.graphs import affinity, in_safe_units, nearest_samples, row_batches
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._docs import fill_docstring
@@ -82,23 +82,15 @@ class LaplacianScore(ScoringSelector):
 
 def rayleigh_scores(X: Any, G: Any) -> Array:
     """Return f'Gf / f'Df of each column f, centered by its mean with the degrees D as weights."""
-    degrees = np.asarray(G.sum(axis=1)).ravel()
+    degrees = G.sum(axis=1)
     total = float(degrees.sum())
+    scores = np.zeros(X.shape[1])
     if total <= 0:
-        return np.zeros(X.shape[1])
-    if sparse.issparse(X):
-        X = sparse.csr_array(X, dtype=np.float64)
-        raw = X.multiply(X).T @ degrees
-        correction = (X.T @ degrees) ** 2 / total
-        above = np.asarray(X.multiply(G @ X).sum(axis=0)).ravel() - correction
-        below = raw - correction
-        # Here the mean is taken off the squares, and what it leaves of a constant is larger.
-        rounding = 1e-14 * raw
-    else:
-        X = np.asarray(X, dtype=np.float64)
-        rounding = 1e-28 * (degrees @ X**2)
-        X = X - (degrees @ X) / total
-        above = np.einsum("ij,ij->j", X, G @ X)
-        below = degrees @ X**2
-    scores: Array = np.divide(above, below, out=np.zeros_like(above), where=below > rounding)
+        return scores
+    for columns in row_batches(X.shape[1], 8 * X.shape[0]):
+        F = X[:, columns].toarray() if sparse.issparse(X) else X[:, columns]
+        rounding = 1e-28 * (degrees @ F**2)
+        F = F - (degrees @ F) / total
+        above, below = np.einsum("ij,ij->j", F, G @ F), degrees @ F**2
+        np.divide(above, below, out=scores[columns], where=below > rounding)
     return scores

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bsufs._typing import Array, Indices
-from bsufs.graphs import discriminative_laplacian, in_safe_units, local_variance, nearest_samples
+from bsufs.graphs import discriminative_laplacian, in_safe_units, local_grams, nearest_samples
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._docs import fill_docstring
@@ -160,10 +160,13 @@ class UDFS(ScoringSelector):
         n, d = X.shape
         k = min(self.n_neighbors + 1, n)
         indices = nearest_samples(X, k).indices
+        grams = local_grams(X, indices)
         reference = self.compat == "reference"
-        ridge = self.ridge * (1.0 if reference else local_variance(X, indices) or 1.0)
+        mean_eigenvalue = float(np.einsum("ijj->", grams)) / (n * max(k - 1, 1))
+        ridge = self.ridge * (1.0 if reference else mean_eigenvalue or 1.0)
+        swapped = reference and d <= k
         try:
-            return discriminative_laplacian(X, indices, ridge, swapped_ridge=reference and d <= k)
+            return discriminative_laplacian(grams, indices, ridge, swapped_ridge=swapped)
         except np.linalg.LinAlgError as error:
             raise ValueError(
                 "ridge must be large enough to make the local systems regular, got "

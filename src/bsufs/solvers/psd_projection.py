@@ -106,10 +106,10 @@ def _factored_step(Xc: Array, rank: int, eta: float) -> _Step:
         def product(V: Array) -> Array:
             columns = V.reshape(d, -1)
             scaled = shrink[:, None] * columns
-            images: Array = Y.T @ (Y @ np.hstack([columns, scaled]))
+            images = Y.T @ (Y @ np.hstack([columns, scaled]))
             from_v, from_scaled = np.hsplit(images, 2)
             image = shrink[:, None] * (from_v + eta * from_scaled - eta * columns) + from_scaled
-            return 0.5 * image.reshape(V.shape)
+            return 0.5 * np.reshape(image, V.shape)
 
         largest = float(shrink.max())
         bound = largest * (1.0 + 0.5 * eta * largest) * float(linalg.norm(Y @ Y.T, 2))
