@@ -22,6 +22,8 @@ from bsufs.tables._text import LongRowError
 _BYTES_PER_CELL = 64
 # Columns are copied into rows a part at a time, which stays in the caches of a processor.
 _CELLS_AT_ONCE = 2**18
+# Means and deviations are added up in blocks of one size, so that batches do not matter to a bit.
+_ROWS_TO_SCALE = 1024
 # Files of columns hand out more rows at a time.
 _CELLS_IN_A_BATCH = 2**20
 
@@ -231,8 +233,9 @@ class Table:
         if missing != "keep" and not self._may_have_gaps:
             self._settle_missing(missing)
         if scale == "standard":
-            with_mean = not sparse.issparse(self._held)
-            self._preparation.fit_scaler(self.batches(), with_mean)
+            is_sparse, batches = sparse.issparse(self._held), self.batches()
+            blocks = batches if is_sparse else _regrouped(batches, _ROWS_TO_SCALE)
+            self._preparation.fit_scaler(blocks, with_mean=not is_sparse)
         if hold:
             (self._held,) = self.batches()
             self._is_prepared = True
