@@ -1,7 +1,8 @@
-# One virtual environment for every target; each stamp file says which extras it holds.
+# One virtual environment for every target; each stamp file says which group of tools it holds.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+EXTRAS := cli,dask,h5ad,persist,plot
 
 .PHONY: help demo test coverage test-oldest test-wheel build lint format bench bench-scale paper docs clean
 
@@ -19,23 +20,34 @@ help:
 	@echo "make format       rewrite the sources in the house style"
 	@echo "make clean        remove the virtual environment and everything generated"
 
+# Groups of tools need pip 25.1 or newer.
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+$(VENV)/.installed-%: pyproject.toml paper/pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[$(EXTRAS)]" --editable ./paper --group $*
 	@touch $@
 
-demo: $(VENV)/.installed-plot
+# The paper is a distribution of its own, beside the library.
+$(VENV)/.installed-paper: pyproject.toml paper/pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable . --editable ./paper
+	@touch $@
+
+$(VENV)/.installed-demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[plot]"
+	@touch $@
+
+demo: $(VENV)/.installed-demo
 	$(BIN)/python examples/demo_digits.py
 
-lint: $(VENV)/.installed-test
+lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	git ls-files | xargs $(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m numpydoc.hooks.validate_docstrings $$(git ls-files 'src/*.py')
+	$(BIN)/python tools/check_docstrings.py
 
 # Small matrices gain nothing from threads, and on a busy machine they wait for each other.
 test coverage: export OPENBLAS_NUM_THREADS = 1
@@ -43,12 +55,11 @@ test: lint
 	$(BIN)/python -m pytest -n auto --maxprocesses 4
 
 # Apart, since counting branches makes the tests half as slow again.
-coverage: $(VENV)/.installed-test
+coverage: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto --maxprocesses 4 --cov --cov-report=term
 
-# The oldest Python has wheels of the oldest versions. pymanopt, an oracle of one test file, wants
-# a newer SciPy than the library does. That old packages use what newer ones deprecate, or clear up
-# noisily after an error, is no fault of the library.
+# The oldest Python has wheels of the oldest versions. That old packages use what newer ones
+# deprecate, or clear up noisily after an error, is no fault of the library.
 OLDEST_PYTHON ?= python3.11
 OLDEST := .venv-oldest
 $(OLDEST)/.installed: pyproject.toml tools/lowest_versions.py
@@ -56,7 +67,7 @@ $(OLDEST)/.installed: pyproject.toml tools/lowest_versions.py
 	$(OLDEST)/bin/python -m pip install --quiet --upgrade pip
 	$(OLDEST)/bin/python tools/lowest_versions.py > $(OLDEST)/lowest.txt
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/lowest.txt \
-		--editable ".[experiments,frames,persist,dask,h5ad,run-tests]"
+		--editable ".[$(EXTRAS)]" --editable ./paper --group test-oldest
 	@touch $@
 
 test-oldest: export OPENBLAS_NUM_THREADS = 1
@@ -77,31 +88,33 @@ test-wheel: export OPENBLAS_NUM_THREADS = 1
 test-wheel: build
 	$(PYTHON) -m venv --clear $(WHEEL)
 	$(WHEEL)/bin/python -m pip install --quiet --upgrade pip
-	$(WHEEL)/bin/python -m pip install --quiet "$$(echo dist/*.whl)[test]"
+	$(WHEEL)/bin/python -m pip install --quiet "$$(echo dist/*.whl)[$(EXTRAS)]" ./paper --group test
 	mkdir $(WHEEL)/source
 	tar -xzf dist/*.tar.gz -C $(WHEEL)/source --strip-components 1
-	rm -r $(WHEEL)/source/src
+	rm -r $(WHEEL)/source/src $(WHEEL)/source/paper/src
 	cd $(WHEEL)/source && ../bin/python -m pytest tests -n auto --maxprocesses 4 $(ARGS)
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks
 
 # Each measurement limits its threads itself. ARGS goes to the command.
-bench-scale: $(VENV)/.installed-bench,cli,dask
+bench-scale: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.scale --out scale-output/results.jsonl --plot scale-output/scale.png $(ARGS)
 
 # Needs the datasets: in the folder BSUFS_DATA, or downloaded. ARGS goes to the command.
-paper: $(VENV)/.installed-experiments
-	$(BIN)/bsufs paper --out paper-output $(ARGS)
+paper: $(VENV)/.installed-paper
+	$(BIN)/bsufs-paper reproduce --out paper-output $(ARGS)
 
-# Warnings are errors; then every link within the site is followed, and nothing may need a network.
+# Warnings are errors, and so would be pages of names that are gone; then every link within the site
+# is followed, and nothing may need a network.
 docs: export OPENBLAS_NUM_THREADS = 1
 docs: export OMP_NUM_THREADS = 1
 docs: $(VENV)/.installed-docs
+	rm -rf docs/api/generated docs/_build/html
 	$(BIN)/python -m sphinx -E -W --keep-going --quiet docs docs/_build/html
 	$(BIN)/python docs/check_site.py docs/_build/html
 
-format: $(VENV)/.installed-test
+format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -1,6 +1,6 @@
 """Check a built site: every link within it leads somewhere, and nothing is fetched from elsewhere.
 
-Run as ``python docs/check_site.py FOLDER``; prints what is wrong and then fails.
+Run as ``python docs/check_site.py FOLDER``; prints what is wrong, and fails if anything is.
 """
 
 from __future__ import annotations
@@ -52,18 +52,7 @@ class _Page(HTMLParser):
 
 
 def problems(site: Path) -> list[str]:
-    """Return what is wrong with a site, a line each.
-
-    Parameters
-    ----------
-    site : path
-        The folder with its pages.
-
-    Returns
-    -------
-    list of str
-        Empty where all is well.
-    """
+    """Return what is wrong with the site in a folder, one line per problem."""
     pages: dict[Path, _Page] = {}
     for path in sorted(site.rglob("*.html")):
         if "_static" in path.parts:  # a piece of the theme, not a page

@@ -12,7 +12,8 @@ from sphinx_gallery.sorting import ExplicitOrder
 from typer.testing import CliRunner
 
 import bsufs
-from bsufs.cli.app import build_app
+import bsufs_paper.cli
+from bsufs.cli.app import BSUFS, build_app
 
 # Workers and commands that examples start are processes of their own; a picture has no window.
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -21,7 +22,7 @@ project = "bsufs"
 author = "The bsufs developers"
 copyright = author
 version = release = bsufs.__version__
-language = "en-GB"
+language = "en"
 
 extensions = [
     "myst_parser",
@@ -36,6 +37,8 @@ exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 root_doc = "index"
 nitpicky = True
+# Without a network there is no inventory of other projects.
+nitpick_ignore_regex = [("py:.*", r"sklearn\..*")]
 
 # --- Pages in Markdown: the same files that a code host shows -------------------------------------
 myst_enable_extensions = ["colon_fence", "dollarmath"]
@@ -48,13 +51,15 @@ _EXAMPLES_LINK = re.compile(r"\]\((?:\.\./)+examples/\)")
 # A number at the margin pushes a formula that is wider than the page out of it; behind it, it does
 # not.
 _MARGIN_NUMBER = re.compile(r"\\tag\{(\w+)\}")
-# The command line describes itself; its page shows that, as wide as the page is.
+# Command lines describe themselves; their page shows that, as wide as the page is.
+_PROGRAMS = {program.name: build_app(program) for program in (BSUFS, bsufs_paper.cli.PROGRAM)}
 _HELP_OF = re.compile(r"^<!-- help of (.+) -->$", flags=re.MULTILINE)
 
 
 def _help(place: re.Match[str]) -> str:
-    command = [*place[1].split()[1:], "--help"]
-    shown = CliRunner().invoke(build_app(), command, env={"COLUMNS": "92", "NO_COLOR": "1"})
+    name, *command = place[1].split()
+    environment = {"COLUMNS": "92", "NO_COLOR": "1"}
+    shown = CliRunner().invoke(_PROGRAMS[name], [*command, "--help"], env=environment)
     lines = [line.rstrip() for line in shown.output.strip("\n").splitlines()]
     return "\n".join(["```text", *lines, "```"])
 
@@ -67,13 +72,7 @@ def _adapt(app: Sphinx, page: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the rules of this site to the build.
-
-    Parameters
-    ----------
-    app : Sphinx
-        The build.
-    """
+    """Connect the rules of this site to the build."""
     app.connect("source-read", _adapt)
 
 

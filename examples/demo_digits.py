@@ -1,6 +1,6 @@
 """Select 16 of the 64 pixels of handwritten digits, without looking at a label.
 
-Prints the pixels that `AlignedBSUFS` chooses, compares k-means on them with k-means on those of
+Prints the pixels that `AlignedBSUFS` selects, compares k-means on them with k-means on those of
 `BSUFS`, on all and on random pixels, and draws two pictures into a folder (``demo-output`` unless
 another is given): the chosen pixels, and the path of `BSUFS`.
 """
@@ -27,7 +27,7 @@ INK, ACCENT, MUTED = "#1b3a4b", "#e4572e", "#7a8b99"
 
 
 def cluster_agreement(X, labels):
-    """Return how well k-means on X finds the digits: NMI and adjusted Rand index, in per cent."""
+    """Return how well k-means on X finds the digits: NMI and adjusted Rand index, in percent."""
     clusters = KMeans(10, n_init=10, random_state=0).fit_predict(X)
     return 100 * np.array(
         [normalized_mutual_info_score(labels, clusters), adjusted_rand_score(labels, clusters)]
@@ -112,13 +112,13 @@ def draw_path(path, n_components, picture):
     upper.set_ylim(0, 105)
     upper.set_ylabel("variance explained, %")
     upper.set_title(f"The path of BSUFS on the digits, {n_components} components", color=INK)
-    # The first to die are constant pixels, which need no weight.
+    # The first to be eliminated are constant pixels, which need no weight.
     lower.plot(
         path.n_alive, np.where(path.lambda_row > 0, path.lambda_row, np.nan), color=INK, lw=2
     )
     lower.set_yscale("log")
     lower.set_ylabel(r"$\lambda_{row}$")
-    lower.set_xlabel("living pixels")
+    lower.set_xlabel("remaining pixels")
     lower.set_xticks([7, 16, 24, 32, 40, 48, 56, 64])
     for axis in (upper, lower):
         axis.axvline(N_PIXELS, color=ACCENT, lw=1.2, ls="--")

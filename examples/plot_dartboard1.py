@@ -12,7 +12,6 @@ show the rings.
 # is asked for two of the nine columns; the last panel shows the default of ``bsufs select``.
 import matplotlib.pyplot as plt
 
-from bsufs_paper.datasets import make_dartboard1
 from bsufs.selectors import (
     BSUFS,
     FENPCAFS,
@@ -24,6 +23,7 @@ from bsufs.selectors import (
     AlignedBSUFS,
     LaplacianScore,
 )
+from bsufs_paper.datasets import make_dartboard1
 
 METHODS = [LaplacianScore, MCFS, UDFS, RNE, SPCAFS, SPCAPSD, FENPCAFS, BSUFS, AlignedBSUFS]
 

@@ -68,8 +68,8 @@ figure.suptitle("The three best columns by their best cut, and the worst", fonts
 import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
-from bsufs.tuning.criteria import ClusteringAgreement, HeldOutReconstruction
 from bsufs.selectors import BSUFS, RandomSelector
+from bsufs.tuning.criteria import ClusteringAgreement, HeldOutReconstruction
 
 X = StandardScaler().fit_transform(wines.data)
 methods = {
@@ -92,7 +92,7 @@ pd.DataFrame(rows).T.round(2)
 
 # %%
 # The idea holds its own here, ahead of chance. One table of 13 columns is a first look and no more:
-# ``bsufs run`` compares methods properly, on many datasets with fresh seeds
+# ``bsufs-paper run`` compares methods properly, on many datasets with fresh seeds
 # (:doc:`/experiments`), and takes a class of your own as it is.
 #
 # To add a method to the library itself, put the class into a file of its own in ``selectors/``:

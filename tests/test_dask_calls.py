@@ -8,7 +8,9 @@ from bsufs import _dask
 from bsufs._dask import call, compute, merged, persist, total
 
 
-@pytest.mark.parametrize(("count", "expected"), [(1, 1), (2, 3), (8, 9), (9, 11), (64, 73), (65, 75)])
+@pytest.mark.parametrize(
+    ("count", "expected"), [(1, 1), (2, 3), (8, 9), (9, 11), (64, 73), (65, 75)]
+)
 def test_sums_are_trees_of_fan_in_eight(count, expected):
     lazy = total([call(np.full, 3, i) for i in range(count)])
     assert len(dict(lazy.__dask_graph__())) == expected
@@ -36,7 +38,7 @@ class CommClosedError(Exception):
     """As Dask calls what it raises when the scheduler is gone."""
 
 
-class KilledWorker(Exception):  # noqa: N818 - the name that Dask gives it
+class KilledWorker(Exception):
     """As Dask calls what it raises when a task ends one worker after another."""
 
 

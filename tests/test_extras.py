@@ -60,7 +60,6 @@ LIBRARY = """
 import numpy as np
 import bsufs.graphs, bsufs.tuning.criteria
 from bsufs import ConsensusSelector, LabelFreeSearch, bsufs_path
-from bsufs_paper.datasets import list_datasets
 from bsufs.metrics import redundancy
 from bsufs.selectors import all_selectors
 
@@ -72,7 +71,6 @@ assert sorted(search.criteria_["rank"])[0] == 1
 ConsensusSelector(n_features_to_select=2, n_pairs=1).fit(X)
 bsufs_path(X)
 redundancy(X)
-list_datasets()
 foreign = {name.partition(".")[0] for name in sys.modules} & set(HIDDEN)
 assert not foreign, foreign
 """
@@ -99,8 +97,6 @@ def test_each_part_names_its_extra_when_it_is_imported():
     expected = {
         "from bsufs import explain": ("bsufs.explain", "tables"),
         "from bsufs import make_report": ("bsufs.inspection.page", "report"),
-        "import bsufs_paper.reporting": ("bsufs_paper.reporting", "report"),
-        "import bsufs_paper.experiments": ("bsufs_paper.experiments", "experiments"),
     }
     messages = messages_without(EXTRAS, *expected)
     for (part, extra), message in zip(expected.values(), messages, strict=True):
@@ -108,26 +104,13 @@ def test_each_part_names_its_extra_when_it_is_imported():
         assert message.endswith(f': pip install "bsufs[{extra}]"')
 
 
-@pytest.mark.parametrize("package", ["PIL", "jinja2", "matplotlib", "pandas", "yaml"])
-def test_a_report_lacks_one_package(package):
-    (message,) = messages_without([package], "import bsufs_paper.reporting")
-    assert message == f'bsufs_paper.reporting needs {package}: pip install "bsufs[report]"'
-
-
-def test_what_is_imported_when_it_is_used(tmp_path):
-    (tmp_path / "mine.yaml").write_text("name: mine")
-    messages = messages_without(
-        ("distributed", "matplotlib", "yaml"),
-        "from bsufs_paper.experiments import DaskExecutor; DaskExecutor('tcp://127.0.0.1:9')",
-        f"from bsufs_paper.experiments import load_spec; load_spec({str(tmp_path / 'mine.yaml')!r})",
-        "import numpy as np; from bsufs import BSUFS; from bsufs.inspection import plot_scores; "
-        "plot_scores(BSUFS(1).fit(np.eye(3)))",
+def test_what_is_imported_when_it_is_used():
+    (message,) = messages_without(
+        ("matplotlib",),
+        "import numpy as np; from bsufs import BSUFS; "
+        "from bsufs.inspection import plot_scores; plot_scores(BSUFS(1).fit(np.eye(3)))",
     )
-    assert messages == [
-        'The address of a scheduler needs distributed: pip install "bsufs[dask]"',
-        'A spec in a file needs yaml: pip install "bsufs[experiments]"',
-        'bsufs.inspection.plots needs matplotlib: pip install "bsufs[plot]"',
-    ]
+    assert message == 'bsufs.inspection.plots needs matplotlib: pip install "bsufs[plot]"'
 
 
 @pytest.mark.parametrize(
@@ -143,11 +126,6 @@ def test_what_is_imported_when_it_is_used(tmp_path):
             "jinja2",
             ["select", "t.csv", "--report", "p.html"],
             'error: bsufs.inspection.page needs jinja2: pip install "bsufs[report]"',
-        ),
-        (
-            "pyarrow",
-            ["run", "mine.yaml"],
-            'error: bsufs_paper.experiments needs pyarrow: pip install "bsufs[experiments]"',
         ),
     ],
 )

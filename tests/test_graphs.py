@@ -66,11 +66,11 @@ def test_too_many_neighbors_are_refused():
         nearest_samples(np.eye(3), 4)
 
 
-def test_others_leave_out_the_sample_and_after_first_the_first():
+def test_others_leave_out_the_sample_and_for_the_reference_the_first():
     neighbors = nearest_samples(np.array([[0.0], [0.0], [0.0], [5.0]]), 3)
     np.testing.assert_array_equal(neighbors.indices[2], [0, 1, 2])
     np.testing.assert_array_equal(neighbors.others().indices[:3], [[1, 2], [0, 2], [0, 1]])
-    np.testing.assert_array_equal(neighbors.after_first().indices[2], [1, 2])
+    np.testing.assert_array_equal(neighbors.others(reference=True).indices[2], [1, 2])
     crowded = nearest_samples(np.zeros((4, 1)), 2)
     np.testing.assert_array_equal(crowded.others().indices.ravel(), [1, 0, 0, 0])
 
@@ -188,7 +188,7 @@ def test_adaptive_weights_minimize_over_the_simplex(rng):
     np.testing.assert_allclose(weights.sum(axis=1), 1.0)
     tied, _ = adaptive_weights(np.ones((1, 4)))
     np.testing.assert_allclose(tied, 1 / 3)
-    zero, _ = adaptive_weights(np.ones((1, 4)), uniform_ties=False)
+    zero, _ = adaptive_weights(np.ones((1, 4)), reference=True)
     np.testing.assert_array_equal(zero, 0.0)
 
 

@@ -1,7 +1,4 @@
-"""Print the lowest versions that pyproject.toml promises, as constraints for pip.
-
-Development tools are left out: nobody who uses the library has them.
-"""
+"""Print the lowest versions that pyproject.toml promises its users, as constraints for pip."""
 
 from __future__ import annotations
 
@@ -9,33 +6,16 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[1] / "pyproject.toml"
-# Extras of those who work on the library, not with it.
-DEVELOPMENT = frozenset({"bench", "docs", "release", "run-tests", "test"})
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[[^]]*])?>=(?P<version>[\w.]+)")
 
 
 def lowest_versions(project: dict[str, Any]) -> dict[str, str]:
-    """Return the lowest version of each package by its name.
-
-    Parameters
-    ----------
-    project : dict
-        The table ``project`` of a pyproject.toml.
-
-    Returns
-    -------
-    dict of str to str
-        In alphabetical order.
-
-    Raises
-    ------
-    ValueError
-        If a requirement has no lower bound, or a package has two.
-    """
+    """Return the lowest version of each package, from the table ``project`` of a pyproject.toml."""
     lowest: dict[str, str] = {}
     for requirement in _requirements(project):
         found = _REQUIREMENT.fullmatch(requirement)
@@ -50,16 +30,15 @@ def lowest_versions(project: dict[str, Any]) -> dict[str, str]:
 
 
 def _requirements(project: dict[str, Any]) -> Iterable[str]:
-    yield from project["dependencies"]
-    for extra, requirements in project["optional-dependencies"].items():
-        if extra not in DEVELOPMENT:
-            # An extra that consists of others adds no bound of its own.
-            yield from (one for one in requirements if not one.startswith(f"{project['name']}["))
+    for requirement in chain(project["dependencies"], *project["optional-dependencies"].values()):
+        # An extra that includes others adds no bound of its own.
+        if not requirement.startswith(f"{project['name']}["):
+            yield requirement
 
 
 if __name__ == "__main__":
     try:
-        versions = lowest_versions(tomllib.loads(PROJECT.read_text())["project"])
+        versions = lowest_versions(tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"])
     except ValueError as error:
         sys.exit(f"{PROJECT.name}: {error}")
     for name, version in versions.items():

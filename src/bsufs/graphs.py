@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import LinearOperator, eigsh
 
-from bsufs._linalg import some_eigenpairs
+from bsufs._linalg import largest_eigenpairs, some_eigenpairs
 from bsufs._typing import Array, Indices
 from bsufs.scatter import safe_unit_exponent
 
@@ -37,36 +36,50 @@ class Neighbors:
     squared_distances: Array
     mean_distance: float = float("nan")
 
-    def others(self) -> Neighbors:
+    def others(self, *, reference: bool = False) -> Neighbors:
         """Return the neighbors without the sample itself, one fewer for each sample.
 
-        A sample whose copies have crowded it out of its own list gives up its last neighbor.
+        A sample whose copies have crowded it out of its own list gives up its last neighbor. The
+        reference implementations take the first for the sample, be it a copy.
         """
         n, count = self.indices.shape
         dropped = self.indices == np.arange(n)[:, None]
         dropped[~dropped.any(axis=1), count - 1] = True
+        if reference:
+            dropped[:] = np.arange(count) == 0
         return Neighbors(
             self.indices[~dropped].reshape(n, count - 1),
             self.squared_distances[~dropped].reshape(n, count - 1),
             self.mean_distance,
         )
 
-    def after_first(self) -> Neighbors:
-        """Return the neighbors without the first of each sample, be it the sample or a copy."""
-        return Neighbors(self.indices[:, 1:], self.squared_distances[:, 1:], self.mean_distance)
-
 
 def in_safe_units(X: Any) -> Any:
     """Return the data in double precision, in units in which their squares stay in range."""
-    if sparse.issparse(X):
-        X = sparse.csr_array(X, dtype=np.float64)
-        exponent = safe_unit_exponent(float(np.abs(X.data).max(initial=0.0)))
-        if exponent:
-            X = sparse.csr_array((np.ldexp(X.data, -exponent), X.indices, X.indptr), shape=X.shape)
+    X = _double(X)
+    values = X.data if sparse.issparse(X) else X
+    exponent = safe_unit_exponent(float(np.abs(values).max(initial=0.0)))
+    if not exponent:
         return X
-    X = np.asarray(X, dtype=np.float64)
-    exponent = safe_unit_exponent(float(np.abs(X).max(initial=0.0)))
-    return np.ldexp(X, -exponent) if exponent else X
+    values = np.ldexp(values, -exponent)
+    if sparse.issparse(X):
+        return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
+    return values
+
+
+def _double(X: Any) -> Any:
+    """Return a dense array, or a sparse one by rows, of double precision."""
+    if sparse.issparse(X):
+        return sparse.csr_array(X, dtype=np.float64)
+    return np.asarray(X, dtype=np.float64)
+
+
+def _row_products(X: Any, Y: Any) -> Array:
+    """Return the scalar products of the rows of X with those of Y."""
+    if sparse.issparse(X):
+        return np.asarray(X.multiply(Y).sum(axis=1)).ravel()
+    products: Array = np.einsum("ij,ij->i", X, Y)
+    return products
 
 
 def row_batches(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
@@ -108,15 +121,12 @@ def nearest_samples(X: Any, count: int, *, with_mean_distance: bool = False) -> 
     n = X.shape[0]
     if not 1 <= count <= n:
         raise ValueError(f"count must be from 1 to n_samples = {n}, got {count}.")
-    if sparse.issparse(X):
-        X = sparse.csr_array(X, dtype=np.float64)
-        squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-    else:
+    X = _double(X)
+    if not sparse.issparse(X):
         # Distances do not see a shift, and without a common offset the formula below loses fewer
         # digits. A row of the data, unlike the mean, leaves whole numbers whole and ties exact.
-        X = np.asarray(X, dtype=np.float64)
         X = X - X[0]
-        squares = np.einsum("ij,ij->i", X, X)
+    squares = _row_products(X, X)
     indices = np.empty((n, count), dtype=np.intp)
     distances = np.empty((n, count))
     total = 0.0
@@ -189,19 +199,11 @@ def affinity(neighbors: Neighbors, weight: str, X: Any = None) -> Any:
 
 
 def _cosines(X: Any, rows: Indices, columns: Indices) -> Array:
+    X = _double(X)
+    lengths = np.sqrt(_row_products(X, X))
     products = np.empty(rows.size)
-    if sparse.issparse(X):
-        X = sparse.csr_array(X, dtype=np.float64)
-        lengths = np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())
-    else:
-        X = np.asarray(X, dtype=np.float64)
-        lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
     for pairs in row_batches(rows.size, 16 * X.shape[1]):
-        left, right = X[rows[pairs]], X[columns[pairs]]
-        if sparse.issparse(X):
-            products[pairs] = np.asarray(left.multiply(right).sum(axis=1)).ravel()
-        else:
-            products[pairs] = np.einsum("ij,ij->i", left, right)
+        products[pairs] = _row_products(X[rows[pairs]], X[columns[pairs]])
     scale = lengths[rows] * lengths[columns]
     cosines: Array = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
     return cosines
@@ -220,18 +222,7 @@ def symmetric(A: Any) -> Any:
 
 
 def laplacian(A: Any) -> Any:
-    """Return the Laplacian of a symmetric affinity matrix, degrees minus affinities.
-
-    Parameters
-    ----------
-    A : sparse array of shape (n_samples, n_samples)
-        Symmetric affinities.
-
-    Returns
-    -------
-    sparse array of shape (n_samples, n_samples)
-        The Laplacian; its rows sum to zero.
-    """
+    """Return the Laplacian of a symmetric affinity matrix, degrees minus affinities."""
     return sparse.csr_array(sparse.diags_array(A.sum(axis=1)) - A)
 
 
@@ -251,8 +242,8 @@ def components_by_size(A: Any) -> tuple[int, Indices]:
 def lowest_eigenpairs(L: Any, null: Any, bound: float, count: int) -> tuple[Array, Array]:
     """Return the lowest eigenpairs of a Laplacian outside its known null space.
 
-    The null space of a Laplacian is known from the components of its graph. Taking it out leaves
-    nothing that repeats exactly, which is what a Lanczos iteration cannot see.
+    It is known from the components of the graph. Taking it out leaves nothing that repeats exactly,
+    which is what a Lanczos iteration cannot see.
     """
     n = L.shape[0]
     if count == 0:
@@ -267,11 +258,8 @@ def lowest_eigenpairs(L: Any, null: Any, bound: float, count: int) -> tuple[Arra
         image: Array = bound * (v - null @ (null_transposed @ v)) - L @ v
         return image
 
-    operator = LinearOperator((n, n), matvec=mirrored, dtype=np.float64)
-    start = np.random.default_rng(0).standard_normal(n)
-    values, vectors = eigsh(
-        operator, k=count, which="LA", v0=start, ncv=min(n, 3 * count + 40), maxiter=100 * n
-    )
+    start = np.random.default_rng(0).standard_normal((n,))
+    values, vectors = largest_eigenpairs(mirrored, n, count, start)
     ascending = np.argsort(-values, kind="stable")
     return bound - values[ascending], vectors[:, ascending]
 
@@ -344,7 +332,7 @@ def _indicators(labels: Indices, count: int, weights: Array) -> Any:
     return sparse.csr_array((values, (np.arange(labels.size), labels)), shape=(labels.size, count))
 
 
-def adaptive_weights(squared_distances: Array, *, uniform_ties: bool = True) -> tuple[Array, Array]:
+def adaptive_weights(squared_distances: Array, *, reference: bool = False) -> tuple[Array, Array]:
     r"""Return neighbor weights on the simplex that fall to zero at the last neighbor.
 
     For :math:`d_1 \le \dots \le d_{k+1}` they are :math:`(d_{k+1} - d_j) / s` with
@@ -354,27 +342,23 @@ def adaptive_weights(squared_distances: Array, *, uniform_ties: bool = True) -> 
     near, last = squared_distances[:, :-1], squared_distances[:, -1:]
     k = near.shape[1]
     slack = k * last[:, 0] - near.sum(axis=1)
-    weights = (last - near) / (slack + _EPS)[:, None]
-    if uniform_ties:
-        tied = slack <= _EPS * k * last[:, 0]
-        weights = np.where(
-            tied[:, None], 1.0 / k, (last - near) / np.where(tied, 1.0, slack)[:, None]
-        )
-    else:
+    if reference:
+        weights: Array = (last - near) / (slack + _EPS)[:, None]
         weights[weights > 10.0] = 1.0
-    return weights, slack
+        return weights, slack
+    tied = (slack <= _EPS * k * last[:, 0])[:, None]
+    return np.where(tied, 1.0 / k, (last - near) / np.where(tied, 1.0, slack[:, None])), slack
 
 
 def adaptive_neighbors(
-    X: Array, n_neighbors: int, *, literal: bool = False
+    X: Array, n_neighbors: int, *, reference: bool = False
 ) -> tuple[Indices, Array, float]:
-    """Find neighbors and their adaptive weights."""
+    """Find neighbors, their adaptive weights, and half the mean slack."""
     n = X.shape[0]
-    nearest = nearest_samples(X, min(n_neighbors + 2, n))
-    others = nearest.after_first() if literal else nearest.others()
+    others = nearest_samples(X, min(n_neighbors + 2, n)).others(reference=reference)
     if others.indices.shape[1] == 1:
         return others.indices, np.ones((n, 1)), 1.0
-    weights, slack = adaptive_weights(others.squared_distances, uniform_ties=not literal)
+    weights, slack = adaptive_weights(others.squared_distances, reference=reference)
     # Neighbors that are all equally far leave no slack; any positive number will do.
     return others.indices[:, :-1], weights, float(slack.mean()) / 2.0 or 1.0
 
@@ -408,15 +392,20 @@ def reconstruction_weights(X: Array, indices: Indices, ridge: float) -> Array:
     return weights
 
 
-def local_variance(X: Array, indices: Indices) -> float:
-    """Return the mean eigenvalue, other than zero, of the scatter matrices of neighborhoods."""
-    n, k = int(indices.shape[0]), int(indices.shape[1])
-    total = 0.0
+def _local_grams(X: Array, indices: Indices) -> Iterator[tuple[slice, Array]]:
+    """Go through batches of neighborhoods: the products of their samples, centered in each."""
+    n, k = indices.shape
     for rows in row_batches(n, 16 * k * X.shape[1]):
         local = X[indices[rows]]
         local = local - local.mean(axis=1, keepdims=True)
-        total += float(np.vdot(local, local))
-    return total / (n * max(k - 1, 1))
+        yield rows, local @ local.transpose(0, 2, 1)
+
+
+def local_variance(X: Array, indices: Indices) -> float:
+    """Return the mean eigenvalue, other than zero, of the scatter matrices of neighborhoods."""
+    n, k = indices.shape
+    total = sum(float(np.einsum("ijj->", gram)) for _, gram in _local_grams(X, indices))
+    return total / float(n * max(k - 1, 1))
 
 
 def discriminative_laplacian(
@@ -426,16 +415,14 @@ def discriminative_laplacian(
 
     A neighborhood with centered samples :math:`Y_i` adds :math:`J(\lambda I + Y_i Y_i')^{-1}J` to
     its rows and columns, with J the centering matrix. The sum is positive semidefinite, and
-    constant vectors are in its null space.
+    constant vectors are in its null space. The swapped ridge makes it
+    :math:`J(I + \lambda Y_i Y_i')^{-1}J`.
     """
     n, k = indices.shape
     J = np.eye(k) - 1.0 / k
     blocks = np.empty((n, k, k))
-    for rows in row_batches(n, 16 * k * X.shape[1]):
-        local = X[indices[rows]]
-        local = local - local.mean(axis=1, keepdims=True)
-        gram = local @ local.transpose(0, 2, 1)
-        shift = 1.0 / ridge if swapped_ridge else ridge
+    shift = 1.0 / ridge if swapped_ridge else ridge
+    for rows, gram in _local_grams(X, indices):
         blocks[rows] = J @ np.linalg.inv(gram + shift * np.eye(k)) @ J
     if swapped_ridge:
         blocks /= ridge

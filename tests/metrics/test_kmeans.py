@@ -82,7 +82,6 @@ def test_batches_change_nothing(monkeypatch):
     starts = sample_starts(X, 5, 9)
     expected = batched_kmeans(X, 5, init=starts)
     monkeypatch.setattr(kmeans, "_BATCH_BYTES", 8 * 200 * 5 * 2)
-    monkeypatch.setattr(kmeans, "_RUNS", 1)
     runs = batched_kmeans(X, 5, init=starts)
     np.testing.assert_array_equal(runs.labels, expected.labels)
     np.testing.assert_allclose(runs.inertia, expected.inertia)

@@ -88,7 +88,7 @@ def test_a_block_of_which_nothing_is_left_is_gone():
 @pytest.mark.parametrize("largest_gram", [0, 4096])
 @pytest.mark.parametrize("m", [1, 4, 12])
 @pytest.mark.parametrize(("n", "widths"), [(30, (50, 1, 39)), (200, (260,)), (200, (90, 100, 70))])
-def test_its_eigenvectors_are_those_of_the_data_in_one_piece(n, widths, m, largest_gram, monkeypatch):
+def test_its_eigenvectors_are_those_of_the_whole_data(n, widths, m, largest_gram, monkeypatch):
     monkeypatch.setattr(_columns, "LARGEST_GRAM", largest_gram)
     scatter, local = in_blocks(low_rank_and_noise(n, sum(widths)), widths)
     values, vectors = scatter.leading_eigenvectors(m)

@@ -2,11 +2,47 @@ import numpy as np
 import pytest
 
 from bsufs.selectors import ScoringSelector, all_selectors, check_selector
+from bsufs.selectors._docs import fill_docstring
 
 
 @pytest.mark.parametrize("name", all_selectors())
 def test_every_selector_keeps_its_promises(name):
     check_selector(all_selectors()[name]())
+
+
+@pytest.mark.parametrize("name", all_selectors())
+def test_every_docstring_has_its_shared_texts(name):
+    text = all_selectors()[name].__doc__
+    assert "%(" not in text
+    assert "    n_features_to_select : int, float or" in text
+    assert "    selected_features_ : array of shape (n_features_to_select,)" in text
+
+
+def test_shared_texts_leave_formulas_and_percent_signs_alone():
+    @fill_docstring
+    class Documented:
+        r"""Of 5 % and :math:`x_{ij} %(n)s`.
+
+        %(random_state)s
+        """
+
+    first, _, name, meaning, _ = Documented.__doc__.splitlines()
+    assert first == r"Of 5 % and :math:`x_{ij} %(n)s`."
+    assert name.strip().startswith("random_state : int")
+    assert meaning.startswith(name[: -len(name.lstrip())] + "    Seed")
+    Documented.__doc__ = None
+    assert fill_docstring(Documented).__doc__ is None
+
+
+@pytest.mark.parametrize("shape", [(6, 3), (200, 150), (20, 300)])
+@pytest.mark.parametrize("name", all_selectors())
+def test_a_constant_table_is_ranked_or_refused_in_words(name, shape):
+    X = np.ones(shape)
+    if name in ("AlignedBSUFS", "BSUFS", "FENPCAFS", "FSPCA", "NLGMS", "PCARowNorms", "SPCAFS"):
+        with pytest.raises(ValueError, match="X must have at least one column that varies"):
+            all_selectors()[name](2).fit(X)
+    else:
+        assert np.isfinite(all_selectors()[name](2).fit(X).scores_).all()
 
 
 class Smallest(ScoringSelector):

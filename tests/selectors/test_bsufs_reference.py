@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from tests.golden import assert_agrees, golden_cases, golden_data
 
 from bsufs import BSUFS
-from tests.golden import assert_agrees, golden_cases, golden_data
 
 # With the dct start the first W-step is a principal subspace in a rotation that depends on the
 # solver's path; only where no element lives do the scores not see it.

@@ -11,9 +11,9 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from tests.selectors.test_dask_input import TALL, WIDE, assert_twins, fitted
 
 from bsufs.selectors import AlignedBSUFS
-from tests.selectors.test_dask_input import TALL, WIDE, assert_twins, fitted
 
 distributed = pytest.importorskip("distributed", reason="Dask's cluster is not installed")
 

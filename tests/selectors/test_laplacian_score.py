@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from tests.golden import assert_agrees, golden_cases, golden_data
 
 from bsufs.graphs import affinity, laplacian, nearest_samples
 from bsufs.selectors.laplacian_score import LaplacianScore
-from tests.golden import assert_agrees, golden_cases, golden_data
 
 WEIGHTS = {"Binary": "binary", "HeatKernel": "heat", "Cosine": "cosine"}
 

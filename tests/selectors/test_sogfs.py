@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.golden import assert_agrees, golden_cases, golden_data
 
 from bsufs.graphs import affinity, components_by_size, laplacian, nearest_samples
 from bsufs.selectors.sogfs import SOGFS
+from bsufs.solvers.forms import row_space, samples_form
 from bsufs.solvers.reweighted import reweighted_eigenvectors
-from bsufs.solvers.row_space import form_of_samples, row_space
 from bsufs.solvers.structured_graph import pair_distances
-from tests.golden import assert_agrees, golden_cases, golden_data
 
 
 @pytest.mark.parametrize(("dataset", "run"), golden_cases("SOGFS"))
@@ -57,7 +57,7 @@ def test_no_reweighting_increases_the_objective(shape, gamma):
     Z = np.random.default_rng(1).standard_normal(shape)
     Z = (Z - Z.mean(axis=0)) / np.linalg.norm(Z - Z.mean(axis=0), axis=0)
     L = laplacian(affinity(nearest_samples(Z, 6), "binary"))
-    form = form_of_samples(Z, L, row_space(Z))
+    form = samples_form(Z, L, row_space(Z))
     result = reweighted_eigenvectors(form, 3, gamma=gamma, max_iter=30, tol=None)
     assert (np.diff(result.objective_history) <= 1e-10 * result.objective_history[0]).all()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import linalg
+from tests.golden import assert_agrees, golden_cases, golden_data
 
 from bsufs.graphs import discriminative_laplacian, nearest_samples
 from bsufs.selectors.udfs import UDFS
+from bsufs.solvers.forms import RowSpaceForm, row_space
 from bsufs.solvers.reweighted import lowest_eigenvectors
-from bsufs.solvers.row_space import RowSpaceForm, row_space
-from tests.golden import assert_agrees, golden_cases, golden_data
 
 
 @pytest.mark.parametrize(("dataset", "run"), golden_cases("UDFS"))

@@ -3,14 +3,8 @@ import pytest
 from scipy import linalg, sparse
 
 from bsufs.scatter import make_scatter
-from bsufs.solvers.reweighted import (
-    DenseForm,
-    FactoredForm,
-    lowest_eigenvectors,
-    negative_scatter,
-    reweighted_eigenvectors,
-    row_weights,
-)
+from bsufs.solvers.forms import DenseForm, FactoredForm, scatter_form
+from bsufs.solvers.reweighted import lowest_eigenvectors, reweighted_eigenvectors, row_weights
 
 rng = np.random.default_rng(0)
 
@@ -35,7 +29,9 @@ def forms():
 def _negative(X):
     Xc = X.toarray() if sparse.issparse(X) else X
     Xc = Xc - Xc.mean(axis=0)
-    return negative_scatter(make_scatter(X)), -Xc.T @ Xc
+    scatter = make_scatter(X)
+    largest = scatter.leading_eigenvectors(1)[0][0]
+    return scatter_form(scatter, X, negative=True, lower_bound=-largest), -Xc.T @ Xc
 
 
 FORMS = forms()
@@ -108,15 +104,15 @@ def test_the_iteration_ends_at_a_fixed_point():
     assert np.abs(tangent[alive]).max() < 1e-4 * np.abs(M).max()
 
 
-def test_start_weights_and_value_are_the_callers():
+def test_start_weights_are_the_callers_and_the_plain_value_has_no_eps():
     form, M = FORMS["dense-small"]
     weights = np.linspace(1, 5, M.shape[0])
     result = reweighted_eigenvectors(
-        form, 2, gamma=3.0, start_weights=weights, max_iter=1, value=lambda trace, squares: trace
+        form, 2, gamma=3.0, p=0.5, start_weights=weights, max_iter=1, plain_value=True
     )
-    expected = linalg.eigvalsh(M + 3.0 * np.diag(weights))[:2].sum()
-    penalty = 3.0 * (weights @ (result.W**2).sum(axis=1))
-    np.testing.assert_allclose(result.objective_history[0] + penalty, expected)
+    squares = (result.W**2).sum(axis=1)
+    trace = linalg.eigvalsh(M + 3.0 * np.diag(weights))[:2].sum() - 3.0 * weights @ squares
+    np.testing.assert_allclose(result.objective_history, [trace + 3.0 * np.sqrt(squares).sum()])
 
 
 def test_more_eigenvectors_than_features_are_refused():

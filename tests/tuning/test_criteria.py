@@ -63,13 +63,11 @@ def held_out_by_brute_force(X, features, n_folds, ridges, seed):
     return 1 - error.min() / total
 
 
-@pytest.mark.parametrize("scatter_bytes", [0, 2**28])
 @pytest.mark.parametrize(
     ("n", "d", "k"),
     [(40, 8, 3), (40, 8, 8), (12, 30, 4), (12, 30, 20), (12, 30, 30), (10, 9, 9), (3, 2, 1)],
 )
-def test_held_out_reconstruction_is_that_of_ridge(n, d, k, scatter_bytes, monkeypatch):
-    monkeypatch.setattr(criteria, "_SCATTER_BYTES", scatter_bytes)
+def test_held_out_reconstruction_is_that_of_ridge(n, d, k):
     X = factor_data(n, d)
     features = np.random.default_rng(1).permutation(d)[:k]
     ridges = (1e-3, 0.1, 2.0)
@@ -188,15 +186,6 @@ def test_a_subsample_has_distinct_rows_and_never_less_than_two():
         assert len(rows) == size
         assert (np.diff(rows, axis=0) > 0).all()
     assert not np.array_equal(data.subsample(1, 0.5).X, data.subsample(2, 0.5).X)
-
-
-def test_matrices_of_folds_are_kept_while_they_are_small(monkeypatch):
-    X = factor_data(30, 6)
-    # Two matrices of 6 x 6 numbers in each of three folds.
-    for room, kept in ((3 * 2 * 8 * 36, True), (3 * 2 * 8 * 36 - 1, False)):
-        monkeypatch.setattr(criteria, "_SCATTER_BYTES", room)
-        folds = EvaluationData(X)._split(3, 0)
-        assert [fold.products is not None for fold in folds] == [kept] * 3
 
 
 def test_redundancy_criterion_looks_at_the_selected_columns():

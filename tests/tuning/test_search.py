@@ -23,7 +23,7 @@ from bsufs.selectors import (
     all_selectors,
     check_selector,
 )
-from bsufs.tuning import LabelFreeSearch, default_grid, search
+from bsufs.tuning import ConsensusSelector, LabelFreeSearch, default_grid, search
 from bsufs.tuning.criteria import (
     CRITERIA,
     Criterion,
@@ -149,13 +149,29 @@ def test_what_is_not_a_number_is_never_chosen():
 @pytest.mark.parametrize("report", [(), "all"])
 def test_the_same_result_for_any_number_of_jobs(report):
     X = factor_data()
-    tables = [
-        LabelFreeSearch(BSUFS(), param_grid=GRID, report=report, n_jobs=n_jobs, random_state=3)
-        .fit(X)
-        .criteria_
+    one, three = (
+        LabelFreeSearch(BSUFS(), param_grid=GRID, report=report, n_jobs=n_jobs, random_state=3).fit(
+            X
+        )
         for n_jobs in (None, 3)
-    ]
-    pd.testing.assert_frame_equal(*tables, check_exact=True)
+    )
+    pd.testing.assert_frame_equal(one.criteria_, three.criteria_, check_exact=True)
+    assert np.array_equal(one.scores_, three.scores_)
+
+
+def test_the_most_components_are_found_first():
+    seen = []
+
+    class Watching(BSUFS):
+        def _fit(self, data):
+            seen.append(self.n_components)
+            return super()._fit(data)
+
+    X = factor_data()
+    LabelFreeSearch(Watching(4), param_grid={"n_components": [1, 3, 2]}, n_jobs=2).fit(X)
+    ConsensusSelector(Watching(4), param_grid={"n_components": [1, 3, 2]}, n_rotations=0).fit(X)
+    assert seen[0] == 3
+    assert seen[-3:] == [3, 1, 2]
 
 
 def test_labels_change_nothing():

@@ -1,18 +1,22 @@
-"""`bsufs run` and `bsufs paper`, in this process and as a person would start them."""
+"""`run` and `reproduce`, in this process and as a person would start them."""
 
-import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
 import yaml
+from paper.tests.experiments.small_data import small_spec, write_datasets
+
 from bsufs_paper.cli import reproduce as paper_command
 from bsufs_paper.experiments import ResultStore, Status, load_spec
 
-from paper.tests.experiments.small_data import small_spec, write_datasets
+PROGRAM = [sys.executable, "-m", "bsufs_paper"]
+# Where workers find the selectors that misbehave.
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -58,6 +62,21 @@ class TestRun:
         assert message in ended.err
         assert len(ended.err.strip().splitlines()) == 1
 
+    def test_without_any_dataset_it_says_so_in_one_line(self, invoke, spec, data, tmp_path):
+        (data / "small.npz").unlink()
+        ended = invoke("run", spec, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
+        assert ended.status == 2
+        assert ended.err.startswith("bsufs-paper: error: none of the datasets can be had (small): ")
+        assert ended.err.count("\n") == 1
+        assert not (tmp_path / "out" / "scores.csv").exists()
+
+    def test_a_folder_of_datasets_is_looked_into_first(self, invoke, spec, data, tmp_path):
+        home = tmp_path / "home"
+        home.mkdir()
+        (data / "small.npz").rename(home / "small.npz")
+        words = ("run", spec, "--out", tmp_path / "out", "--jobs", 1, "--data-home", home)
+        assert invoke(*words).status == 0
+
     def test_a_missing_spec_is_named(self, invoke, tmp_path):
         ended = invoke("run", tmp_path / "none.yaml", "--out", tmp_path / "out")
         assert (ended.status, "there is no spec" in ended.err) == (2, True)
@@ -77,10 +96,20 @@ class TestRun:
         }
         spec.write_text(yaml.safe_dump(small_spec(datasets=["small"], methods=[hanging])))
         process = subprocess.Popen(
-            [sys.executable, "-m", "bsufs", "run", spec, "--out", tmp_path / "out", "-j", "1"],
+            [
+                sys.executable,
+                "-m",
+                "bsufs_paper",
+                "run",
+                spec,
+                "--out",
+                tmp_path / "out",
+                "-j",
+                "1",
+            ],
             stderr=subprocess.PIPE,
             text=True,
-            env=os.environ | {"PYTHONPATH": os.getcwd()},
+            cwd=ROOT,
         )
         deadline = time.monotonic() + 60
         while not flag.exists() and time.monotonic() < deadline:
@@ -106,7 +135,7 @@ class TestPaper:
         monkeypatch.setattr("bsufs_paper.experiments.paper_specs", specs)
 
     def test_the_ids_are_listed(self, invoke):
-        listed = invoke("paper", "--list")
+        listed = invoke("reproduce", "--list")
         assert listed.status == 0
         for name in ("table-acc", "fig-lambda", "table-recovery"):
             assert name in listed.out
@@ -114,7 +143,7 @@ class TestPaper:
     @pytest.mark.usefixtures("small_paper")
     def test_one_table_gives_a_report_with_its_cells(self, invoke, tmp_path):
         out = tmp_path / "out"
-        ended = invoke("paper", "--only", "table-acc", "--out", out, "--jobs", 1, "--quick")
+        ended = invoke("reproduce", "--only", "table-acc", "--out", out, "--jobs", 1, "--quick")
         assert ended.status == 0, ended.err
         page = (out / "report.html").read_text(encoding="utf-8")
         assert "ACC of k-means" in page
@@ -128,17 +157,17 @@ class TestPaper:
     @pytest.mark.usefixtures("small_paper")
     def test_a_sample_and_the_whole_do_not_share_results(self, invoke, tmp_path):
         for words in (["--quick"], []):
-            invoke("paper", "--only", "table-acc", "--out", tmp_path / "o", "--jobs", 1, *words)
+            invoke("reproduce", "--only", "table-acc", "--out", tmp_path / "o", "--jobs", 1, *words)
         assert (tmp_path / "o" / "quick" / "parts").is_dir()
         assert (tmp_path / "o" / "full" / "parts").is_dir()
 
     def test_a_table_that_needs_no_run_needs_no_data(self, invoke, tmp_path):
-        ended = invoke("paper", "--only", "table-datasets", "--out", tmp_path)
+        ended = invoke("reproduce", "--only", "table-datasets", "--out", tmp_path)
         assert ended.status == 0
         assert "nothing was left to do" in ended.err
 
     def test_an_unknown_id_is_answered_with_the_nearest(self, invoke, tmp_path):
-        ended = invoke("paper", "--only", "table-ac", "--out", tmp_path)
+        ended = invoke("reproduce", "--only", "table-ac", "--out", tmp_path)
         assert ended.status == 2
         assert "Did you mean table-acc?" in ended.err
 

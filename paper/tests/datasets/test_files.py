@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pooch
 import pytest
+from scipy.io import savemat
+
 from bsufs_paper.datasets import _files as files
 from bsufs_paper.datasets import dataset_checksum, dataset_info, find_dataset, load_dataset
-from scipy.io import savemat
 
 SOURCE = dataset_info("LUNG").file
 RETRIEVE = pooch.retrieve
@@ -133,14 +134,28 @@ def test_a_failing_download_leaves_no_file(tmp_path, monkeypatch, downloader):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_pooch_the_error_names_the_extra_and_the_way_by_hand(tmp_path, monkeypatch):
-    def absent(name):
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+def test_the_variable_may_name_several_folders(tmp_path, monkeypatch):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    monkeypatch.setenv("BSUFS_DATA", os.pathsep.join(map(str, folders)))
+    assert files.data_folders()[:2] == folders
+    path = _put(folders[1])
+    assert find_dataset("LUNG") == path
 
-    monkeypatch.setattr(files, "import_module", absent)
-    with pytest.raises(ImportError, match=r'pip install "bsufs\[data\]"') as raised:
-        load_dataset("LUNG", tmp_path)
-    assert f"save {SOURCE.url}" in str(raised.value)
+
+@pytest.mark.parametrize("name", ["Diamond9", "Dartboard1-gaussian"])
+def test_a_generator_serves_where_the_synthetic_file_is_absent(name, tmp_path):
+    info = dataset_info(name)
+    drawn = load_dataset(name)
+    assert drawn.data.shape == info.shape
+    assert len(drawn.target_names) == info.n_classes
+    assert f"drawn by {info.generator}, like https://" in drawn.DESCR
+    assert np.array_equal(drawn.data, load_dataset(name).data)
+    # What is drawn is not taken for what is read, wherever results are kept by their data.
+    assert dataset_checksum(name) == info.generator
+    _put(tmp_path / "cache" / "bsufs", name=info.file.name)
+    assert dataset_checksum(name) == info.file.sha256
+    with pytest.raises(ValueError, match="is not the registered file"):
+        load_dataset(name)
 
 
 def test_pooch_is_not_imported_with_the_package():

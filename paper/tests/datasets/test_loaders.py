@@ -3,6 +3,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import savemat
+from scipy.sparse import csc_array
+from tests.golden import golden_data
+
 from bsufs_paper.datasets import (
     dataset_info,
     find_dataset,
@@ -12,12 +16,8 @@ from bsufs_paper.datasets import (
     make_diamond9,
 )
 from bsufs_paper.datasets._loaders import _read_arrays, _samples_and_labels
-from scipy.io import savemat
-from scipy.sparse import csc_array
 
-from tests.golden import golden_data
-
-DATA = Path(os.environ.get("BSUFS_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
+DATA = Path(os.environ.get("BSUFS_DATA", Path(__file__).resolve().parents[4] / "shared" / "data"))
 NOISY = [info.name for info in list_datasets() if info.has_noise]
 
 

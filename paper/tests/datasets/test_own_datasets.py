@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+
 from bsufs_paper.datasets import dataset_info, find_dataset, list_datasets, load_dataset
 
 

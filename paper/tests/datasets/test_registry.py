@@ -2,6 +2,7 @@ import dataclasses
 import re
 
 import pytest
+
 from bsufs_paper.datasets import dataset_info, list_datasets
 
 NAMES = [info.name for info in list_datasets()]
@@ -11,6 +12,9 @@ def test_the_datasets_of_the_paper_are_registered():
     expected = {"COIL20", "Isolet", "USPS", "USPS-all", "umist", "GLIOMA", "pie", "LUNG", "MSTAR"}
     for shape in ("Diamond9", "Dartboard1"):
         expected |= {shape, f"{shape}-noise", f"{shape}-gaussian", f"{shape}-salt-and-pepper"}
+    # Further public data, to develop defaults on; no number of the paper is of them.
+    expected |= {"ORL", "Yale", "warpPIE10P", "warpAR10P", "orlraws10P"}
+    expected |= {"colon", "lymphoma", "TOX-171", "Prostate-GE", "nci9"}
     assert set(NAMES) == expected
     assert len(NAMES) == len(expected)
 
@@ -73,5 +77,5 @@ def test_the_list_is_the_callers_own():
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
-    with pytest.raises(ValueError, match="'COIL21'; choose one of COIL20, Dartboard1"):
+    with pytest.raises(ValueError, match="'COIL21'; choose one of COIL20, colon, Dartboard1"):
         dataset_info("COIL21")

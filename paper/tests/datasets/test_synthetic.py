@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
+
 from bsufs_paper.datasets import (
     add_gaussian_noise,
     add_salt_and_pepper,
     make_dartboard1,
     make_diamond9,
 )
-from sklearn.model_selection import StratifiedKFold, cross_val_score
-from sklearn.neighbors import KNeighborsClassifier
 
 GENERATORS = [(make_diamond9, 9, 3000), (make_dartboard1, 4, 1000)]
 generators = pytest.mark.parametrize(("make", "n_classes", "default_size"), GENERATORS)

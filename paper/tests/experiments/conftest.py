@@ -1,5 +1,4 @@
 import pytest
-
 from paper.tests.experiments.small_data import write_datasets
 
 

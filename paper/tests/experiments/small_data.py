@@ -4,6 +4,7 @@ import hashlib
 import json
 
 import numpy as np
+
 from bsufs_paper.experiments.tasks import _identity, _loaded
 
 

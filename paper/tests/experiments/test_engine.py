@@ -12,19 +12,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from paper.tests.experiments.small_data import small_spec, write_dataset
+
 from bsufs_paper.experiments import (
     FAILURES,
-    LocalExecutor,
     Outcome,
     ResultStore,
     Status,
     collect,
     load_spec,
+    local_workers,
     run_specs,
 )
 from bsufs_paper.experiments import tasks as tasks_module
-
-from paper.tests.experiments.small_data import small_spec, write_dataset
+from bsufs_paper.experiments.worker import perform
 
 pytestmark = pytest.mark.usefixtures("data")
 MISBEHAVING = "paper.tests.experiments.misbehaving:Misbehaving"
@@ -37,21 +38,14 @@ class InThisProcess:
         self.done = []
         self.stop_after = stop_after
 
-    def run(self, tasks, watch):
-        from bsufs_paper.experiments.worker import answer
-
+    def __call__(self, tasks, watch):
         for task, _ in tasks:
             if self.stop_after is not None and len(self.done) >= self.stop_after:
                 raise KeyboardInterrupt
             watch(task, None)
-            found = answer(task, None)
+            found = perform(task, task.key)
             self.done.append(task)
-            watch(
-                task,
-                Outcome(
-                    Status(found["status"]), found["reason"], found["seconds"], found["columns"]
-                ),
-            )
+            watch(task, Outcome(**found))
 
 
 def run(folder, spec=None, executor=None, **options):
@@ -350,7 +344,7 @@ def test_the_observer_sees_every_beginning_and_end(tmp_path):
 def test_results_do_not_depend_on_the_number_of_workers(tmp_path):
     expected, _ = run(tmp_path / "here")
     for n_jobs in (1, 3):
-        with LocalExecutor(n_jobs) as executor:
+        with local_workers(n_jobs) as executor:
             results, _ = run(tmp_path / str(n_jobs), executor=executor)
         same(expected, results)
 
@@ -359,7 +353,7 @@ def test_a_crashing_and_a_hanging_task_do_not_take_down_the_run(tmp_path):
     spec = small_spec(timeout=3)
     for how in ("crash", "hang"):
         spec["methods"].append({"label": how, "selector": MISBEHAVING, "parameters": {"how": how}})
-    with LocalExecutor(2) as executor:
+    with local_workers(2) as executor:
         results, _ = run(tmp_path, spec, executor)
     tasks = results["tasks"].set_index("method")
     assert set(tasks.loc["crash"].status) == {"failed"}
@@ -376,7 +370,7 @@ def test_an_error_of_the_observer_ends_the_run_and_loses_nothing(tmp_path, n_job
         if task.kind == "rank" and (outcome is not None) == (moment == "end"):
             raise KeyboardInterrupt
 
-    with LocalExecutor(n_jobs) as executor, pytest.raises(KeyboardInterrupt):
+    with local_workers(n_jobs) as executor, pytest.raises(KeyboardInterrupt):
         run(tmp_path, executor=executor, observer=observer)
     done = {part.task.kind for part in ResultStore(tmp_path).parts() if part.status == "done"}
     assert done == ({"dataset", "rank"} if moment == "end" else {"dataset"})
@@ -384,15 +378,15 @@ def test_an_error_of_the_observer_ends_the_run_and_loses_nothing(tmp_path, n_job
 
 @pytest.mark.parametrize("n_jobs", [0, -2])
 def test_a_bad_number_of_jobs_is_refused(n_jobs):
-    with pytest.raises(ValueError, match="n_jobs must be -1 or at least 1"):
-        LocalExecutor(n_jobs)
+    with pytest.raises(ValueError, match="n_jobs must be -1 or at least 1"), local_workers(n_jobs):
+        pass
 
 
 RUN = """
 import json, sys
-from bsufs_paper.experiments import LocalExecutor, ResultStore, load_spec, run_specs
-with LocalExecutor(int(sys.argv[3])) as executor:
-    run_specs([load_spec(json.loads(sys.argv[1]))], ResultStore(sys.argv[2]), executor)
+from bsufs_paper.experiments import ResultStore, load_spec, local_workers, run_specs
+with local_workers(int(sys.argv[3])) as execute:
+    run_specs([load_spec(json.loads(sys.argv[1]))], ResultStore(sys.argv[2]), execute)
 """
 
 
@@ -462,14 +456,14 @@ def test_an_interrupt_is_recorded_and_made_up_for(tmp_path, n_jobs):
     assert "KeyboardInterrupt" in errors
     parts = ResultStore(tmp_path / "out").parts()
     assert [p.status for p in parts if p.task.kind == "rank"] == [Status.INTERRUPTED]
-    with LocalExecutor(1) as executor:
+    with local_workers(1) as executor:
         results, _ = run(tmp_path / "out", spec, executor)
     assert set(results["tasks"].status) == {"done"}
 
 
 def test_the_same_spec_runs_on_a_cluster(tmp_path):
     distributed = pytest.importorskip("distributed", reason="Dask is not installed")
-    from bsufs_paper.experiments import DaskExecutor
+    from bsufs_paper.experiments import dask_workers
 
     expected, _ = run(tmp_path / "here")
     spec = small_spec()
@@ -479,7 +473,7 @@ def test_the_same_spec_runs_on_a_cluster(tmp_path):
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster,
-        DaskExecutor(cluster.scheduler_address) as executor,
+        dask_workers(cluster.scheduler_address) as executor,
     ):
         results, _ = run(tmp_path / "cluster", spec, executor)
     assert set(results["tasks"][results["tasks"].method == "crash"].status) == {"failed"}
@@ -489,10 +483,11 @@ def test_the_same_spec_runs_on_a_cluster(tmp_path):
 
 def test_no_scheduler_is_a_clear_error(tmp_path):
     pytest.importorskip("distributed", reason="Dask is not installed")
-    from bsufs_paper.experiments import DaskExecutor
+    from bsufs_paper.experiments import dask_workers
 
-    with pytest.raises(ConnectionError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
-        run(tmp_path, executor=DaskExecutor("tcp://127.0.0.1:9"))
+    message = r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"
+    with pytest.raises(ConnectionError, match=message), dask_workers("tcp://127.0.0.1:9"):
+        pass
 
 
 def test_every_part_is_a_table_that_others_can_read(tmp_path):

@@ -1,8 +1,9 @@
 import io
 
+from rich.console import Console
+
 from bsufs_paper.experiments import Outcome, Status, Task
 from bsufs_paper.experiments.progress import ProgressBar
-from rich.console import Console
 
 TASKS = [Task.of("dataset", dataset=name) for name in ("COIL20", "USPS", "LUNG")]
 

@@ -3,6 +3,7 @@ import os
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+
 from bsufs_paper.experiments import Outcome, ResultStore, Status, Task
 from bsufs_paper.experiments import store as store_module
 

@@ -2,6 +2,13 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from paper.tests.experiments.small_data import forget_datasets
+
+import bsufs
+import bsufs_paper.experiments.tasks
+from bsufs.selectors import BSUFS, MaxVariance
 from bsufs_paper.datasets import load_dataset
 from bsufs_paper.experiments.tasks import (
     SkippedTask,
@@ -11,12 +18,6 @@ from bsufs_paper.experiments.tasks import (
     make_selector,
     set_id,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-
-import bsufs
-from bsufs.selectors import BSUFS, MaxVariance
-from paper.tests.experiments.small_data import forget_datasets
 
 
 def rank(**changes):
@@ -125,11 +126,12 @@ def test_selectors_are_found_by_name_and_by_path():
 class TestWork:
     def test_the_size_of_a_dataset(self):
         found = Task.of("dataset", dataset="other").perform()
-        assert found == {"n_samples": [40], "n_features": [8], "n_classes": [2]}
+        sizes = {"n_samples": [40], "n_features": [8], "n_classes": [2]}
+        assert found == sizes | {"drawn": [False]}
 
     def test_a_dataset_that_is_not_there_is_skipped(self, data):
         (data / "other.npz").unlink()
-        with pytest.raises(SkippedTask, match="bsufs datasets show other"):
+        with pytest.raises(SkippedTask, match="bsufs-paper datasets show other"):
             Task.of("dataset", dataset="other").perform()
 
     def test_a_damaged_file_is_skipped_too_since_it_can_be_replaced(self, data):
@@ -139,7 +141,7 @@ class TestWork:
 
     def test_no_task_can_write_into_the_data_of_the_next(self):
         with pytest.raises(ValueError, match="read-only"):
-            _loaded("small", None).data[0, 0] = 1.0
+            _loaded("small").data[0, 0] = 1.0
 
     def test_ranking_is_that_of_the_selector(self):
         X = load_dataset("small").data

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
 from bsufs_paper.reporting.paper import CASES, METHODS, PUBLIC_DATASETS, load_printed
 
 COUNTS = tuple(range(10, 101, 10))

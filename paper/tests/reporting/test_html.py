@@ -9,13 +9,13 @@ from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
+from paper.tests.reporting.made_up import made_up_info, made_up_results
+from PIL import Image
+
 from bsufs_paper.reporting import NamedFigure, Section, list_items, write_report
 from bsufs_paper.reporting import html as page_module
 from bsufs_paper.reporting.sections import CELL_COLUMNS
-from matplotlib.figure import Figure
-from PIL import Image
-
-from paper.tests.reporting.made_up import made_up_info, made_up_results
 
 # One of each kind; all are drawn in test_views.
 SOME = ["table-datasets", "fig-dartboard1", "table-acc", "fig-nemenyi-acc", "fig-convergence"]
@@ -187,8 +187,7 @@ package = types.ModuleType("bsufs")
 package.__path__ = list(importlib.util.find_spec("bsufs").submodule_search_locations)
 sys.modules["bsufs"] = package
 import bsufs_paper.reporting
-bsufs_paper.reporting.views.list_views()
-print(*sorted(name for name in sys.modules if name.startswith("bsufs.")))
+print(*sorted(name for name in sys.modules if name.startswith("bsufs")))
 """
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

@@ -7,11 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
+
 from bsufs_paper.reporting import paper
 from bsufs_paper.reporting.paper import CASES, METHODS, load_printed
 
 _SOURCE = Path(
-    os.environ.get("BSUFS_PAPER", Path(__file__).resolve().parents[3] / "shared" / "paper")
+    os.environ.get("BSUFS_PAPER", Path(__file__).resolve().parents[4] / "shared" / "paper")
 )
 _MARKS = {"1.00,0.00,0.00": "first", "0.00,0.00,1.00": "second"}
 

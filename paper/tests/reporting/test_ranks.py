@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+
 from bsufs_paper.reporting.ranks import compare_ranks, critical_difference
 
 # J. Demšar, "Statistical comparisons of classifiers over multiple data sets", 2006, Table 5.

@@ -6,10 +6,10 @@ import math
 
 import pandas as pd
 import pytest
+
 from bsufs_paper.reporting import Results, Verdict
-from bsufs_paper.reporting.catalog import list_items, parse_item
 from bsufs_paper.reporting.results import COLUMNS, confirmed, expand_parameters
-from bsufs_paper.reporting.sections import CELL_COLUMNS, cells_frame, judge, make_cell
+from bsufs_paper.reporting.sections import CELL_COLUMNS, cells_frame, judge, list_items, make_cell
 
 NAN = math.nan
 
@@ -87,6 +87,10 @@ def test_of_several_reasons_the_gravest_counts_and_then_the_first_in_words():
 
 def test_a_quick_run_says_so():
     assert Results({}, {"quick": True}).why_missing("x") == "--quick leaves it out"
+    tasks = _tasks(("synthetic", "recover", "Dartboard1", "BSUFS", "{}", "done", "", 1.0))
+    assert Results({"tasks": tasks}, {"quick": True}).why_missing("synthetic") == (
+        "--quick leaves it out"
+    )
 
 
 def test_missing_columns_are_named():
@@ -141,10 +145,3 @@ def test_items_are_those_of_the_paper_and_ours():
     paper += "fig-convergence"
     ours = "table-label-free table-recovery table-initialization table-stopping table-tasks"
     assert [item.id for item in list_items()] == f"{paper} {ours}".split()
-
-
-def test_a_file_with_wrong_fields_is_named():
-    with pytest.raises(ValueError, match=r"x\.yaml must have .*missing: title.*unknown: color"):
-        parse_item("x.yaml", "{id: a, caption: c, run: r, view: v, color: red}")
-    with pytest.raises(ValueError, match=r"x\.yaml must hold a mapping"):
-        parse_item("x.yaml", "[]")

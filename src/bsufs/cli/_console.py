@@ -17,9 +17,9 @@ STDOUT = "-"
 _WIDEST = 500
 
 
-def complain(message: str, kind: str = "error: ") -> None:
+def complain(message: str, kind: str = "error: ", program: str = "bsufs") -> None:
     """Print one line on standard error, not too long and with nothing that steers a terminal."""
-    print(f"bsufs: {kind}{shortened(' '.join(message.split()), _WIDEST)}", file=sys.stderr)
+    print(f"{program}: {kind}{shortened(' '.join(message.split()), _WIDEST)}", file=sys.stderr)
 
 
 class Console:

@@ -1,10 +1,9 @@
 """The program: finds the commands, and turns what goes wrong into one line.
 
-A command is a file of this package whose name has no underscore in front. It has a function
-``register(app: typer.Typer) -> None`` that adds its commands, and imports at its top nothing but
-the standard library, typer, rich and modules of this package that keep to the same (`_console`,
-`_options`, `_request`, `_experiments`): all else inside its functions, so that ``bsufs --help``
-stays fast.
+A command is a file of the program's package whose name has no underscore in front. It has a
+function ``register(app: typer.Typer) -> None`` that adds its commands, and imports at its top
+nothing but the standard library, typer, rich and modules that keep to the same (`_console`,
+`_options`, `_request`): all else inside its functions, so that ``--help`` stays fast.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Annotated, Any, NoReturn
+from typing import NoReturn
 
 import typer
 
-import bsufs.cli
 from bsufs._extras import MissingExtraError, install_hint
 from bsufs.cli._console import complain
 
@@ -41,26 +40,40 @@ _EXAMPLES = """
 [cyan]bsufs select table.csv -k 50 --tune --report page.html[/cyan]   tuned, and explained
 
 [cyan]bsufs compare table.csv -k 50[/cyan]   several methods side by side
-
-[cyan]bsufs datasets[/cyan]   the datasets of the paper
-
-[cyan]bsufs paper --quick[/cyan]   a sample of the paper's tables and figures
 """
 
 
-def build_app() -> typer.Typer:
+@dataclass(frozen=True)
+class Program:
+    """A command line: its name, the package of its commands, and what it says of itself."""
+
+    name: str
+    package: str
+    help: str
+    examples: str
+
+
+BSUFS = Program(
+    "bsufs",
+    "bsufs.cli",
+    "Keep the most informative columns of a table, without labels.",
+    _EXAMPLES,
+)
+
+
+def build_app(program: Program = BSUFS) -> typer.Typer:
     """Return the program with every command that is found."""
     app = typer.Typer(
-        name="bsufs",
+        name=program.name,
         no_args_is_help=True,
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback(epilog=_EXAMPLES)(_program)
-    for module_info in pkgutil.iter_modules(bsufs.cli.__path__):
+    app.callback(help=program.help, epilog=program.examples)(_options_of(program))
+    for module_info in pkgutil.iter_modules(import_module(program.package).__path__):
         if module_info.name != "app" and not module_info.name.startswith("_"):
-            import_module(f"bsufs.cli.{module_info.name}").register(app)
+            import_module(f"{program.package}.{module_info.name}").register(app)
     _unwrap_help(app)
     return app
 
@@ -77,32 +90,33 @@ def _unwrap_help(app: typer.Typer) -> None:
             _unwrap_help(group.typer_instance)
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
-        print(f"bsufs {bsufs.__version__}")
-        raise typer.Exit
+def _options_of(program: Program) -> Callable[..., None]:
+    def print_version(asked: bool) -> None:
+        if asked:
+            distribution = import_module(program.package.partition(".")[0])
+            print(f"{program.name} {distribution.__version__}")
+            raise typer.Exit
+
+    # Not annotated: the names of a function cannot be looked up in its annotations.
+    show_version = typer.Option(
+        False,
+        "--version",
+        metavar="",
+        help="Show the version.",
+        callback=print_version,
+        is_eager=True,
+    )
+    show_origin = typer.Option(
+        False, "--debug", metavar="", help="Show where an error came from; goes anywhere."
+    )
+
+    def options(version: bool = show_version, debug: bool = show_origin) -> None:
+        pass
+
+    return options
 
 
-def _program(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version",
-            metavar="",
-            help="Show the version.",
-            callback=_print_version,
-            is_eager=True,
-        ),
-    ] = False,
-    debug: Annotated[
-        bool,
-        typer.Option("--debug", metavar="", help="Show where an error came from; goes anywhere."),
-    ] = False,
-) -> None:
-    """Keep the columns of a table that say most, without labels."""
-
-
-def run(arguments: Sequence[str] | None = None) -> NoReturn:
+def run(arguments: Sequence[str] | None = None, program: Program = BSUFS) -> NoReturn:
     """Run the command line and exit.
 
     Status 0 is success, 2 an error that the user can mend (one line on standard error), 130 an
@@ -115,8 +129,11 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
     former = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED_STATUS))
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            status = build_app()(args=words, prog_name="bsufs", standalone_mode=False)
+            warnings.showwarning = lambda message, *_, **__: complain(
+                str(message), kind="warning: ", program=program.name
+            )
+            app = build_app(program)
+            status = app(args=words, prog_name=program.name, standalone_mode=False)
         sys.stdout.flush()
     except KeyboardInterrupt:
         status = INTERRUPTED_STATUS
@@ -125,11 +142,13 @@ def run(arguments: Sequence[str] | None = None) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         status = BROKEN_PIPE_STATUS
     except Exception as error:
-        status = INTERRUPTED_STATUS if _is_interruption(error) else _report(error, debug)
+        status = (
+            INTERRUPTED_STATUS if _is_interruption(error) else _report(error, debug, program.name)
+        )
     finally:
         signal.signal(signal.SIGTERM, former)
     if status == INTERRUPTED_STATUS:
-        complain("interrupted", kind="")
+        complain("interrupted", kind="", program=program.name)
     sys.exit(status if isinstance(status, int) else 0)
 
 
@@ -140,7 +159,7 @@ def _is_interruption(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _report(error: Exception, debug: bool) -> int:
+def _report(error: Exception, debug: bool, program: str) -> int:
     """Say what went wrong; only an error that nobody expected comes with its traceback."""
     # Usage errors have their own classes, and where these live depends on the version of typer.
     describe = getattr(error, "format_message", None)
@@ -152,7 +171,7 @@ def _report(error: Exception, debug: bool) -> int:
     message = describe() if describe is not None else _in_words(error)
     # Without any argument the help has been shown, and there is nothing to add.
     if message:
-        complain(message)
+        complain(message, program=program)
     return USAGE_STATUS
 
 
@@ -165,7 +184,3 @@ def _in_words(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError) and not isinstance(error, MissingExtraError):
         return install_hint("this command", error.name, "cli")
     return str(error) or type(error).__name__
-
-
-def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    complain(str(message), kind="warning: ")

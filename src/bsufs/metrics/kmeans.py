@@ -14,16 +14,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array, check_random_state, gen_batches
 
 from bsufs._typing import Array, Indices, Mask
 
 # Runs are worked on together as long as their distances to all samples fit into so many bytes.
 _BATCH_BYTES = 32 * 2**20
-# So many runs share a product with X.
-_RUNS = 8
-# The largest finite number of single precision, read as an integer.
-_LARGEST_KEY = np.float32(np.finfo(np.float32).max).view(np.int32)
 # What may underflow in single precision.
 _TINY = 1e-30
 # Centers this many times farther out than the data do not fit into single precision.
@@ -143,11 +139,10 @@ def batched_kmeans(
         starts = _starts(data, n_clusters, n_runs, init, check_random_state(random_state))
     else:
         starts = np.asarray(init, dtype=np.float64)
-        wanted = (n_clusters, data.shape[1])
-        if starts.ndim != 3 or starts.shape[1:] != wanted or not len(starts):
+        if starts.shape[1:] != (n_clusters, data.shape[1]) or not len(starts):
             raise ValueError(
                 "init as an array must have shape (n_runs, n_clusters, n_features) = "
-                f"(n_runs, {wanted[0]}, {wanted[1]}), got {starts.shape}."
+                f"(n_runs, {n_clusters}, {data.shape[1]}), got {starts.shape}."
             )
         if not np.isfinite(starts).all():
             raise ValueError("init must hold finite numbers, got NaN or infinity.")
@@ -155,10 +150,8 @@ def batched_kmeans(
     threshold = tol * float(data.var(axis=0).mean())
     samples = _Samples(data)
     size = max(1, _BATCH_BYTES // (8 * data.shape[0] * n_clusters))
-    parts = [
-        samples.lloyd(starts[first : first + size], max_iter, threshold)
-        for first in range(0, len(starts), size)
-    ]
+    batches = gen_batches(len(starts), size)
+    parts = [samples.lloyd(starts[batch], max_iter, threshold) for batch in batches]
     labels, inertia, centers, n_iter = (np.concatenate(part) for part in zip(*parts, strict=True))
     return KMeansRuns(
         labels, np.ldexp(inertia, 2 * exponent), np.ldexp(centers + mean, exponent), n_iter
@@ -178,8 +171,8 @@ def _starts(X: Array, n_clusters: int, n_runs: int, init: str, rng: np.random.Ra
     # Run by run, so that more runs do not change the first ones.
     uniform = rng.random_sample((n_runs, n_clusters, trials))
     size = max(1, _BATCH_BYTES // (8 * len(X) * trials))
-    parts = [_plus_plus(X, uniform[first : first + size]) for first in range(0, n_runs, size)]
-    return X[np.concatenate(parts)]
+    drawn = [_plus_plus(X, uniform[batch]) for batch in gen_batches(n_runs, size)]
+    return X[np.concatenate(drawn)]
 
 
 def _plus_plus(X: Array, uniform: Array) -> Indices:
@@ -251,10 +244,10 @@ class _Samples:
     def _nearest(self, centers: Array) -> _Labels:
         """Return the nearest center of every sample (column) in every run (row)."""
         runs, k, _ = centers.shape
-        labels, lengths = np.empty((runs, self.n), dtype=np.int32), _squares(centers)
-        doubt = np.ones(labels.shape, dtype=bool)
         if np.abs(centers).max() > _FARTHEST:
-            return self._decide_exactly(labels, centers, doubt)
+            labels = np.zeros((runs, self.n), dtype=np.int32)
+            return self._decide_exactly(labels, centers, labels == 0)
+        lengths = _squares(centers)
         weights = np.ones((runs, k, self.d + 2), dtype=np.float32)
         np.multiply(centers, -2.0, out=weights[..., :-2], casting="same_kind")
         weights[..., -2] = lengths
@@ -265,23 +258,20 @@ class _Samples:
         # bits, one minimum gives the smallest distance and where it is, much faster than argmin.
         bits = (k - 1).bit_length()
         mask = np.int32((1 << bits) - 1)
-        for first in range(0, runs, _RUNS):
-            some = slice(first, first + _RUNS)
-            distances = weights[some].reshape(-1, self.d + 2) @ self.extended
-            keys = distances.view(np.int32).reshape(-1, k, self.n)
-            keys &= ~mask
-            keys |= np.arange(k, dtype=np.int32)[:, None]
-            smallest = keys.min(axis=1)
-            labels[some] = smallest & mask
-            np.put_along_axis(keys, labels[some][:, None], _LARGEST_KEY, axis=1)
-            nearest, second = (
-                (found & ~mask).view(np.float32).astype(np.float64)
-                for found in (smallest, keys.min(axis=1))
-            )
-            # The bits taken off only made numbers smaller.
-            nearest = np.maximum(nearest, 0.0) * (1.0 + 2.0**bits * unit)
-            doubt[some] = second - nearest <= slack[some]
-        return self._decide_exactly(labels, centers, doubt)
+        distances = weights.reshape(-1, self.d + 2) @ self.extended
+        keys = distances.view(np.int32).reshape(runs, k, self.n)
+        keys &= ~mask
+        keys |= np.arange(k, dtype=np.int32)[:, None]
+        smallest = keys.min(axis=1)
+        labels = smallest & mask
+        np.put_along_axis(keys, labels[:, None], np.iinfo(np.int32).max, axis=1)
+        nearest, second = (
+            (found & ~mask).view(np.float32).astype(np.float64)
+            for found in (smallest, keys.min(axis=1))
+        )
+        # The bits taken off only made numbers smaller.
+        nearest = np.maximum(nearest, 0.0) * (1.0 + 2.0**bits * unit)
+        return self._decide_exactly(labels, centers, second - nearest <= slack)
 
     def _decide_exactly(self, labels: _Labels, centers: Array, doubt: Mask) -> _Labels:
         """Find the nearest centers of some samples in double precision, in place."""

@@ -1,4 +1,4 @@
-"""Feature selectors, one estimator a file."""
+"""Feature selectors, one thin estimator per file."""
 
 import pkgutil
 from importlib import import_module
@@ -48,7 +48,13 @@ __all__ = [
 
 
 def all_selectors() -> dict[str, type[BaseSelector]]:
-    """Return every selector of the library by its name, found in the files of this package."""
+    """Return every selector of the library by its name, found in the files of this package.
+
+    Returns
+    -------
+    dict of str to class
+        The selectors in the order of their names.
+    """
     found: dict[str, type[BaseSelector]] = {}
     for module_info in pkgutil.iter_modules(__path__):
         if module_info.name.startswith("_"):

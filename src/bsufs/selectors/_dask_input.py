@@ -6,6 +6,7 @@ Nothing here imports Dask before a Dask collection is at hand.
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -187,11 +188,9 @@ def _by_columns(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indice
 
     n_rows = int(X.shape[0])
     require_two_rows(n_rows)
-    weight, total_weight = None, float(n_rows)
-    if sample_weight is not None:
-        weight = sample_weight.compute() if is_dask(sample_weight) else sample_weight
-        weight = checked_weight(weight, n_rows)
-        require_positive_weight(weight)
+    total_weight = float(n_rows)
+    weight = _weight_here(sample_weight, n_rows)
+    if weight is not None:
         n_rows, total_weight = int(np.count_nonzero(weight)), float(weight.sum())
     X = _in_few_column_blocks(X)
     prepared = persist([call(_prepared_columns, block, weight) for block in _lazy_blocks(X)])
@@ -271,7 +270,6 @@ class _RowFacts(KnownSize):
 
     sums: ScatterAccumulator
     key: Array
-    n_rows: int
     wrong: NonFinite | None
 
 
@@ -281,7 +279,6 @@ def _merged_facts(parts: list[_RowFacts]) -> _RowFacts:
     for part in parts[1:]:
         merged.sums.merge(part.sums)
         merged.key += part.key
-        merged.n_rows += part.n_rows
         merged.wrong = NonFinite.earlier(merged.wrong, part.wrong)
     return merged
 
@@ -289,48 +286,40 @@ def _merged_facts(parts: list[_RowFacts]) -> _RowFacts:
 def _by_rows(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indices]:
     from bsufs._dask import call, compute, merged
 
-    X = _in_row_blocks(X)
-    n_features = X.shape[1]
-    blocks = _lazy_blocks(X)
-    lengths = None if _is_frame(X) or math.isnan(X.shape[0]) else X.chunks[0]
-    weights = _weights_of_blocks(sample_weight, len(blocks), lengths)
-    first_row: Any = 0
-    parts = []
-    for number, block in enumerate(blocks):
-        weight = weights[number] if isinstance(weights, list) else weights
-        parts.append(call(_row_facts, block, n_features, first_row, weight))
-        # The key of a column weighs every row by its number, so a block must know its first one.
-        if lengths is None:
-            first_row = call(_next_first_row, first_row, block)
-        else:
-            first_row += lengths[number]
+    blocks, lengths = _row_blocks(X)
+    ends = list(itertools.accumulate(lengths))
+    weight = _weight_here(sample_weight, ends[-1])
+    require_two_rows(ends[-1])
+    # The key of a column weighs every row by its number, so a block must know its first one.
+    parts = [
+        call(
+            _row_facts, block, end - length, None if weight is None else weight[end - length : end]
+        )
+        for block, length, end in zip(blocks, lengths, ends, strict=True)
+    ]
     (facts,) = compute([merged(parts, _merged_facts)])
-    if isinstance(weights, _WholeWeights):
-        weights.require_length(facts.n_rows)
     _raise_if_wrong([facts.wrong], names)
-    require_two_rows(facts.n_rows)
-    if sample_weight is not None and not facts.sums.n_rows:
-        require_positive_weight(np.zeros(1))
     order = np.argsort(facts.key, kind="stable")
     return facts.sums.scatter().restricted(order), order
 
 
-def _in_row_blocks(X: Any) -> Any:
-    if _is_frame(X) or X.numblocks[1] == 1:
-        return X
-    return X.rechunk({0: "auto" if X.numblocks[0] == 1 else X.chunks[0], 1: -1})
+def _row_blocks(X: Any) -> tuple[list[Any], list[int]]:
+    """Return the blocks of X, cut by rows alone, and how many rows each has."""
+    from bsufs._dask import call, compute
+
+    if not _is_frame(X) and X.numblocks[1] > 1:
+        X = X.rechunk({0: "auto" if X.numblocks[0] == 1 else X.chunks[0], 1: -1})
+    blocks = _lazy_blocks(X)
+    if _is_frame(X) or math.isnan(X.shape[0]):
+        return blocks, compute([call(len, block) for block in blocks])
+    return blocks, list(X.chunks[0])
 
 
 def _gathered_rows(X: Any, sample: RowSample) -> Array:
     """Bring a sample of the rows here."""
     from bsufs._dask import call, compute
 
-    X = _in_row_blocks(X)
-    blocks = _lazy_blocks(X)
-    if _is_frame(X) or math.isnan(X.shape[0]):
-        lengths = compute([call(len, block) for block in blocks])
-    else:
-        lengths = list(X.chunks[0])
+    blocks, lengths = _row_blocks(X)
     ends = np.cumsum(lengths)
     numbers = sample.numbers(int(ends[-1]))
     numbers = np.arange(ends[-1]) if numbers is None else numbers
@@ -348,63 +337,25 @@ def _some_rows(block: Any, numbers: Indices) -> Any:
     return _as_floats(block.iloc[numbers] if hasattr(block, "iloc") else block[numbers])
 
 
-@dataclass(frozen=True)
-class _WholeWeights:
-    """All weights at once, for blocks that learn only when they are loaded which rows they hold."""
-
-    values: Array
-
-    def require_length(self, n_rows: int) -> None:
-        if self.values.ndim and self.values.shape != (n_rows,):
-            checked_weight(self.values, n_rows)
-
-
-def _weights_of_blocks(sample_weight: Any, n_blocks: int, lengths: Any) -> Any:
-    """Return the weights of each block in a list, or what all blocks can find theirs in."""
-    if sample_weight is None:
-        return None
-    if not is_dask(sample_weight):
-        if lengths is None:
-            return _WholeWeights(np.asarray(sample_weight, dtype=np.float64))
-        whole = checked_weight(sample_weight, sum(lengths))
-        return np.split(whole, np.cumsum(lengths)[:-1])
-    if lengths is not None and getattr(sample_weight, "shape", None) == (sum(lengths),):
-        sample_weight = sample_weight.rechunk((lengths,))
-    pieces = _lazy_blocks(sample_weight)
-    if len(pieces) != n_blocks:
-        raise ValueError(
-            f"sample_weight must be cut into blocks as the rows of X are, {n_blocks} of them, got "
-            f"{len(pieces)}. Call compute_chunk_sizes() on both, or pass a NumPy array."
-        )
-    return pieces
-
-
-def _next_first_row(first_row: int, block: Any) -> int:
-    return first_row + len(block)
-
-
-def _row_facts(block: Any, n_features: int, first_row: int, weight: Any) -> _RowFacts:
+def _row_facts(block: Any, first_row: int, weight: Array | None) -> _RowFacts:
     X = _as_floats(block)
-    key = ContentKey(n_features, first_row)
+    key = ContentKey(X.shape[1], first_row)
     key.add(X)
     wrong = non_finite(X)
-    sums = ScatterAccumulator(n_features)
-    if isinstance(weight, _WholeWeights):
-        weight = (
-            weight.values[first_row : first_row + len(X)] if weight.values.ndim else (weight.values)
-        )
-    if weight is not None:
-        weight = np.asarray(weight)
-        if weight.ndim and weight.shape != (len(X),):
-            raise ValueError(
-                f"sample_weight must have one number for each row, got shape {weight.shape} for a "
-                f"block of X with {len(X)} rows. Cut it as X is cut, or pass a NumPy array."
-            )
-        weight = checked_weight(weight, len(X))
+    sums = ScatterAccumulator(X.shape[1])
     if wrong is None:
         sums.add(X, weight)
-        return _RowFacts(sums, key.values, len(X), None)
-    return _RowFacts(sums, key.values, len(X), wrong.moved(first_row, 0))
+    return _RowFacts(sums, key.values, wrong and wrong.moved(first_row, 0))
+
+
+def _weight_here(sample_weight: Any, n_rows: int) -> Array | None:
+    """Return the weights, of which there are no more than rows, as a checked array."""
+    if sample_weight is None:
+        return None
+    weight = sample_weight.compute() if is_dask(sample_weight) else sample_weight
+    weight = checked_weight(weight, n_rows)
+    require_positive_weight(weight)
+    return weight
 
 
 def _as_floats(block: Any) -> Any:

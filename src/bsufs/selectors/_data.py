@@ -13,6 +13,7 @@ from bsufs.scatter import Scatter, make_scatter
 from bsufs.selectors._cluster_shares import LocalRows, SampleOfRows
 from bsufs.selectors._columns import canonical_order, column_variances
 from bsufs.selectors._row_sample import RowSample
+from bsufs.solvers.principal import require_variation
 
 
 class FitData:
@@ -143,12 +144,3 @@ class ColumnProblem:
             if size >= candidates.size:
                 return int(candidates.size)
             size *= 2
-
-
-def require_variation(scatter: Scatter) -> None:
-    """Raise an error if no column varies."""
-    if not scatter.diagonal().any():
-        raise ValueError(
-            "X must have at least one column that varies, but every column is constant (after "
-            "weighting, and without never_keep). There is nothing to select."
-        )

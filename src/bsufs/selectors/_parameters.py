@@ -1,4 +1,4 @@
-"""Parameters that several methods read in the same way: arrays, and numbers of components."""
+"""What the methods share: rules for their parameters, starts, and what a solution leaves behind."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array
-from bsufs.selectors._data import FitData
+from bsufs.penalties import row_norms
+from bsufs.scatter import Scatter
+from bsufs.selectors._base import NUMBER_OF_FEATURES
 from bsufs.solvers.components import components_above_noise
+from bsufs.solvers.principal import in_units_of_data
+from bsufs.solvers.solution import Solution
 
 # What `n_components` may be for the methods that start from principal components: a number, a share
 # of the variance, or the number above the noise edge.
@@ -19,6 +23,38 @@ NUMBER_OF_COMPONENTS = [
     Interval(Real, 0, 1, closed="right"),
     StrOptions({"auto"}),
 ]
+COUNT = [Interval(Integral, 1, None, closed="left")]
+COUNT_OR_AUTO = [*COUNT, StrOptions({"auto"})]
+POSITIVE = [Interval(Real, 0, None, closed="neither")]
+POSITIVE_OR_AUTO = [*POSITIVE, StrOptions({"auto"})]
+NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
+UNIT_INTERVAL = [Interval(Real, 0, 1, closed="both")]
+
+# Parameters that mean the same wherever they appear; a selector need not have them all.
+_SHARED: dict[str, list[Any]] = {
+    "n_features_to_select": NUMBER_OF_FEATURES,
+    "n_components": COUNT_OR_AUTO,
+    "n_neighbors": COUNT,
+    "gamma": POSITIVE_OR_AUTO,
+    "p": [Interval(Real, 0, 1, closed="right")],
+    "mu": POSITIVE,
+    "mu_growth": [Interval(Real, 1, None, closed="left")],
+    "compat": [StrOptions({"publication", "reference"})],
+    "max_iter": COUNT,
+    "tol": NOT_NEGATIVE,
+    "must_keep": ["array-like", str, Integral, None],
+    "never_keep": ["array-like", str, Integral, None],
+    "random_state": ["random_state"],
+}
+
+# With gamma="auto" the penalty of the start is this share of what the start explains: enough to
+# move it, not enough to drown the data.
+AUTO_SHARE = 0.1
+
+
+def constraints(**own: list[Any]) -> dict[str, list[Any]]:
+    """Return what the parameters of a selector may be: those of shared meaning, and its own."""
+    return _SHARED | own
 
 
 def checked_array(
@@ -37,10 +73,9 @@ def checked_array(
         array = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{must}, got something else: {error}. {cure}") from error
-    fits = array.ndim == len(shape) and all(
-        wanted in (None, length) for wanted, length in zip(shape, array.shape, strict=True)
-    )
-    if not fits:
+    if array.ndim != len(shape) or any(
+        wanted not in (None, length) for wanted, length in zip(shape, array.shape, strict=True)
+    ):
         raise ValueError(f"{must}, got shape {array.shape}. {cure}")
     bad = ~np.isfinite(array)
     if bad.any():
@@ -50,14 +85,35 @@ def checked_array(
     return array
 
 
-def n_directions(n_components: int | str, data: FitData, rank: int) -> int:
-    """Return how many directions to look for within the space that the samples span."""
-    limit = max(rank, 1)
+def n_directions(n_components: int | str, scatter: Scatter, dimension: int) -> int:
+    """Return how many directions to look for in a space of the dimension of the samples."""
+    limit = max(dimension, 1)
     if isinstance(n_components, str):
-        return min(components_above_noise(data.scatter), limit)
+        return min(components_above_noise(scatter), limit)
     if n_components > limit:
         raise ValueError(
             f"n_components must be at most {limit}, the number of dimensions that the samples "
             f"span, got {n_components}. Ask for fewer, or for 'auto'."
         )
     return n_components
+
+
+def keep_history(selector: Any, solution: Solution, scatter: Scatter | None = None) -> None:
+    """Set how a solution was reached, its objective in the units of the data."""
+    history = solution.objective_history
+    selector.objective_history_ = history if scatter is None else in_units_of_data(scatter, history)
+    selector.n_iter_ = solution.n_iter
+    selector.stopping_reason_ = solution.stopping_reason
+
+
+def keep_frame(selector: Any, solution: Solution, scatter: Scatter | None = None) -> Array:
+    """Set a frame and how it was reached, and return its squared row norms."""
+    selector.components_ = solution.W.T
+    selector.n_components_ = solution.W.shape[1]
+    keep_history(selector, solution, scatter)
+    return row_norms(solution.W) ** 2
+
+
+def nothing_to_learn(d: int, m: int) -> Solution:
+    """Return what is found in data without variation: no feature is better than another."""
+    return Solution(np.zeros((d, m)), np.zeros(0), 0, "converged")

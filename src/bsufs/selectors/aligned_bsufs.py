@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -13,11 +14,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.kmeans import batched_kmeans
 from bsufs.scatter import Scatter
-from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored
+from bsufs.selectors._base import Scored
 from bsufs.selectors._cluster_shares import Clusters, SampleOfRows
 from bsufs.selectors._columns import find_duplicates
 from bsufs.selectors._data import ColumnProblem, FitData
-from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
+from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._parameters import (
+    COUNT,
+    NOT_NEGATIVE,
+    NUMBER_OF_COMPONENTS,
+    UNIT_INTERVAL,
+    constraints,
+)
 from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._streaming import StreamedSelector
 from bsufs.solvers.alignment import aligned_columns
@@ -32,15 +40,17 @@ _DEVIATIONS = 4.0
 _MOST_PICKS = 128
 
 
+@fill_docstring
+@dataclass(repr=False, eq=False)
 class AlignedBSUFS(StreamedSelector):
     r"""Unsupervised feature selection by the clusters that all columns show together.
 
     Clustering on selected columns should find what clustering on the whole data can find. So the
     rows are clustered many times in the space of the leading principal components, and columns are
     picked in which these clusters show, without picking the same thing twice; a column that
-    survives long on the path of `BSUFS` counts a little more. This is what ``bsufs select`` does by default:
-    of everything tried without labels it gave the best clusterings on the public datasets of the
-    paper (see the documentation on choosing without labels).
+    survives long on the path of `BSUFS` counts a little more. This is what ``bsufs select`` does by
+    default: of everything tried without labels it gave the best clusterings on the public datasets
+    of the paper (see the documentation on choosing without labels).
 
     Parameters
     ----------
@@ -63,10 +73,8 @@ class AlignedBSUFS(StreamedSelector):
     survival_power : float, default=0.25
         Power of the `BSUFS` score that multiplies what a column shows of the clusters; 0 leaves
         the path out of it.
-    must_keep : list of str or int, optional
-        Features that are always selected.
-    never_keep : list of str or int, optional
-        Features that are never selected, as if they were not there.
+    %(must_keep)s
+    %(never_keep)s
     max_samples : int, default=4096
         Cluster at most so many rows, drawn at random; the path sees all.
     random_state : int, RandomState instance or None, default=0
@@ -76,12 +84,7 @@ class AlignedBSUFS(StreamedSelector):
     ----------
     scores_ : array of shape (n_features,)
         From 1 for the feature picked first down to 0; larger is better.
-    ranking_ : array of int of shape (n_features,)
-        1 for the best feature.
-    support_ : array of bool of shape (n_features,)
-        The selected features.
-    selected_features_ : array of shape (n_features_to_select,)
-        Names, or column numbers where there are no names, best first.
+    %(fitted)s
     cluster_shares_ : array of shape (n_features,)
         Share of the variance of each feature that lies between clusters, beyond what chance gives
         and with small clusters counting less, averaged over all clusterings; 0 to 1.
@@ -96,15 +99,7 @@ class AlignedBSUFS(StreamedSelector):
         "component_variance_ratio".
     n_iter_ : int
         Number of steps of the path.
-    explained_variance_curve_ : array of shape (n_features_to_select,)
-        Share of the total variance that the first 1, 2, ... selected features explain by linear
-        regression.
-    explained_variance_ratio_ : float
-        Its last value.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, if all are strings.
+    %(explained_variance)s
 
     See Also
     --------
@@ -127,8 +122,8 @@ class AlignedBSUFS(StreamedSelector):
 
     with the score :math:`\sigma_i` of `BSUFS`, which is at least 1/2 for columns that are no
     duplicates, :math:`\eta` = `survival_power` and c = `scaling`. Without the middle factor this is
-    the alignment of the kernel of the columns in A with T. The denominator makes a column pay for what
-    it repeats and for variance within clusters. Columns whose share is less than four standard
+    the alignment of the kernel of the columns in A with T. The denominator makes a column pay for
+    what it repeats and for variance within clusters. Columns whose share is less than four standard
     deviations above chance would cost next to nothing where they are small, and say nothing: they
     come behind those that know of the clusters, by their score of `BSUFS`.
 
@@ -150,51 +145,29 @@ class AlignedBSUFS(StreamedSelector):
     (1797, 16)
     """
 
-    _accepts_sparse = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": NUMBER_OF_COMPONENTS,
-        "clusters": [
-            Interval(Integral, 2, None, closed="left"),
-            "array-like",
-            StrOptions({"auto"}),
-        ],
-        "n_runs": [Interval(Integral, 1, None, closed="left")],
-        "flattening": [Interval(Real, 0, 1, closed="both")],
-        "scaling": [Interval(Real, 0, 1, closed="both")],
-        "survival_power": [Interval(Real, 0, None, closed="left")],
-        "must_keep": ["array-like", str, Integral, None],
-        "never_keep": ["array-like", str, Integral, None],
-        "max_samples": [Interval(Integral, 2, None, closed="left")],
-        "random_state": ["random_state"],
-    }
+    n_features_to_select: int | float | str = "auto"
+    _: KW_ONLY
+    n_components: int | float | str = "auto"
+    clusters: int | Sequence[int] | str = "auto"
+    n_runs: int = 10
+    flattening: float = 0.5
+    scaling: float = 0.5
+    survival_power: float = 0.25
+    must_keep: Any = None
+    never_keep: Any = None
+    max_samples: int = 4096
+    random_state: Any = 0
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | str = "auto",
-        *,
-        n_components: int | float | str = "auto",
-        clusters: int | Sequence[int] | str = "auto",
-        n_runs: int = 10,
-        flattening: float = 0.5,
-        scaling: float = 0.5,
-        survival_power: float = 0.25,
-        must_keep: Any = None,
-        never_keep: Any = None,
-        max_samples: int = 4096,
-        random_state: Any = 0,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_components = n_components
-        self.clusters = clusters
-        self.n_runs = n_runs
-        self.flattening = flattening
-        self.scaling = scaling
-        self.survival_power = survival_power
-        self.must_keep = must_keep
-        self.never_keep = never_keep
-        self.max_samples = max_samples
-        self.random_state = random_state
+    _accepts_sparse = True
+    _parameter_constraints = constraints(
+        n_components=NUMBER_OF_COMPONENTS,
+        clusters=[Interval(Integral, 2, None, closed="left"), "array-like", StrOptions({"auto"})],
+        n_runs=COUNT,
+        flattening=UNIT_INTERVAL,
+        scaling=UNIT_INTERVAL,
+        survival_power=NOT_NEGATIVE,
+        max_samples=[Interval(Integral, 2, None, closed="left")],
+    )
 
     def _sample(self) -> RowSample:
         return RowSample(self.max_samples, self.random_state)

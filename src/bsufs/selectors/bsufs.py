@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -16,10 +16,19 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs._warn import warn_caller
 from bsufs.penalties import row_norms
 from bsufs.scatter import Scatter
-from bsufs.selectors._base import NUMBER_OF_FEATURES, Scored
+from bsufs.selectors._base import Scored
 from bsufs.selectors._columns import find_duplicates
 from bsufs.selectors._data import ColumnProblem, FitData
-from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, checked_array
+from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._parameters import (
+    COUNT,
+    NOT_NEGATIVE,
+    NUMBER_OF_COMPONENTS,
+    POSITIVE,
+    UNIT_INTERVAL,
+    checked_array,
+    constraints,
+)
 from bsufs.selectors._streaming import StreamedSelector
 from bsufs.solvers.alternation import (
     AlternationResult,
@@ -35,6 +44,8 @@ from bsufs.solvers.w_steps import PolarStep, TrustRegionStep, WStep
 from bsufs.stiefel import polar_factor
 
 
+@fill_docstring
+@dataclass(repr=False, eq=False)
 class BSUFS(StreamedSelector):
     r"""Bi-sparse unsupervised feature selection.
 
@@ -90,11 +101,8 @@ class BSUFS(StreamedSelector):
         or by column number as the authors' code does (needs a fixed `lambda_row`).
     drop_rate : float, default=0.05
         Share of the remaining features that each step of the path eliminates.
-    must_keep : sequence of str or int, optional
-        Features that are always selected: they are never eliminated, so others are judged beside
-        them.
-    never_keep : sequence of str or int, optional
-        Features that are never selected: the fit goes as if they were not there.
+    %(must_keep)s
+    %(never_keep)s
     max_iter : int, default=500
         Iterations at most.
     tol : float, default=1e-4
@@ -112,12 +120,7 @@ class BSUFS(StreamedSelector):
     scores_ : array of shape (n_features,)
         Larger is better. Ranked by survival: the share of the run until the feature was eliminated.
         With ``tie_break="index"``: the norm of its row of V.
-    ranking_ : array of int of shape (n_features,)
-        1 for the best feature.
-    support_ : array of bool of shape (n_features,)
-        The selected features.
-    selected_features_ : array of shape (n_features_to_select,)
-        Names, or column numbers where there are no names, best first.
+    %(fitted)s
     components_ : array of shape (n_components, n_features)
         The orthonormal W, transposed. On the path: at the last step at which as many features
         remain as are selected.
@@ -127,11 +130,7 @@ class BSUFS(StreamedSelector):
         Its element-sparse copy U, transposed.
     n_components_ : int
         The number of components.
-    explained_variance_ratio_ : float
-        Share of the total variance that linear regression on the selected features explains; NaN
-        for more than 4096 of them where there are more samples than that.
-    explained_variance_curve_ : array of shape (n_features_to_select,)
-        The same for the best feature alone, the best two, and so on.
+    %(explained_variance)s
     survival_ : array of int of shape (n_features,)
         The last iteration before the feature was eliminated.
     path_ : dict of arrays
@@ -147,10 +146,6 @@ class BSUFS(StreamedSelector):
         Iterations done.
     stopping_reason_ : str
         "converged", "max_iter", "callback" or "path_complete".
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, if all are strings.
 
     See Also
     --------
@@ -164,9 +159,9 @@ class BSUFS(StreamedSelector):
     are not correlated, those above the average eigenvalue count, at most 32.
 
     Columns are solved in an order that depends on their contents, so the order in which they come
-    does not matter. Columns that are perfectly correlated (duplicates, also shifted, negated or
-    in other units) are represented by the one of largest variance; the others rank behind all
-    distinct columns. Constant columns come last. Which of several columns that play the same part (a column
+    does not matter. Columns that are perfectly correlated (duplicates, also shifted, negated or in
+    other units) are represented by the one of largest variance; the others rank behind all distinct
+    columns. Constant columns come last. Which of several columns that play the same part (a column
     and its negative, say) comes first is a matter of that order, which may change when X is negated
     or rows are repeated. With ``tie_break="index"`` ties and duplicates are treated as in the
     authors' code instead.
@@ -199,80 +194,49 @@ class BSUFS(StreamedSelector):
     (178, 4)
     """
 
-    _accepts_sparse = True
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": NUMBER_OF_COMPONENTS,
-        "lambda_row": [Interval(Real, 0, None, closed="left"), StrOptions({"path"})],
-        "lambda_element": [Interval(Real, 0, None, closed="left")],
-        "p": [Interval(Real, 0, 1, closed="both")],
-        "q": [Interval(Real, 0, 1, closed="both")],
-        "beta_row": [Interval(Real, 0, None, closed="neither")],
-        "beta_element": [Interval(Real, 0, None, closed="neither")],
-        "tau": [Interval(Real, 0, None, closed="left")],
-        "scale": [StrOptions({"relative", "absolute"})],
-        "w_step": [StrOptions({"polar", "trust-region"})],
-        "n_polar_steps": [Interval(Integral, 1, None, closed="left"), None],
-        "init": [StrOptions({"pca", "rotated-pca"}), "array-like"],
-        "tie_break": [StrOptions({"survival", "index"})],
-        "drop_rate": [Interval(Real, 0, 1, closed="neither")],
-        "must_keep": ["array-like", str, Integral, None],
-        "never_keep": ["array-like", str, Integral, None],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
-        "callback": [callable, None],
-        "verbose": ["verbose"],
-    }
+    n_features_to_select: int | float | str = "auto"
+    _: KW_ONLY
+    n_components: int | float | str = "auto"
+    lambda_row: float | str = "path"
+    lambda_element: float = 0.5
+    p: float = 0.5
+    q: float = 0.5
+    beta_row: float = 10.0
+    beta_element: float = 1.0
+    tau: float = 1e-3
+    scale: str = "relative"
+    w_step: str = "polar"
+    n_polar_steps: int | None = 1
+    init: Any = "pca"
+    tie_break: str = "survival"
+    drop_rate: float = 0.05
+    must_keep: Any = None
+    never_keep: Any = None
+    max_iter: int = 500
+    tol: float = 1e-4
+    random_state: Any = None
+    callback: Callable[[Progress], object] | None = None
+    verbose: int = 0
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | str = "auto",
-        *,
-        n_components: int | float | str = "auto",
-        lambda_row: float | str = "path",
-        lambda_element: float = 0.5,
-        p: float = 0.5,
-        q: float = 0.5,
-        beta_row: float = 10.0,
-        beta_element: float = 1.0,
-        tau: float = 1e-3,
-        scale: str = "relative",
-        w_step: str = "polar",
-        n_polar_steps: int | None = 1,
-        init: Any = "pca",
-        tie_break: str = "survival",
-        drop_rate: float = 0.05,
-        must_keep: Any = None,
-        never_keep: Any = None,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        random_state: Any = None,
-        callback: Callable[[Progress], object] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_components = n_components
-        self.lambda_row = lambda_row
-        self.lambda_element = lambda_element
-        self.p = p
-        self.q = q
-        self.beta_row = beta_row
-        self.beta_element = beta_element
-        self.tau = tau
-        self.scale = scale
-        self.w_step = w_step
-        self.n_polar_steps = n_polar_steps
-        self.init = init
-        self.tie_break = tie_break
-        self.drop_rate = drop_rate
-        self.must_keep = must_keep
-        self.never_keep = never_keep
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    _accepts_sparse = True
+    _parameter_constraints = constraints(
+        n_components=NUMBER_OF_COMPONENTS,
+        lambda_row=[*NOT_NEGATIVE, StrOptions({"path"})],
+        lambda_element=NOT_NEGATIVE,
+        p=UNIT_INTERVAL,
+        q=UNIT_INTERVAL,
+        beta_row=POSITIVE,
+        beta_element=POSITIVE,
+        tau=NOT_NEGATIVE,
+        scale=[StrOptions({"relative", "absolute"})],
+        w_step=[StrOptions({"polar", "trust-region"})],
+        n_polar_steps=[*COUNT, None],
+        init=[StrOptions({"pca", "rotated-pca"}), "array-like"],
+        tie_break=[StrOptions({"survival", "index"})],
+        drop_rate=[Interval(Real, 0, 1, closed="neither")],
+        callback=[callable, None],
+        verbose=["verbose"],
+    )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Score and rank the features, and select the best.

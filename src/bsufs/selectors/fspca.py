@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, ClassVar
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array
-from bsufs.penalties import row_norms
-from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
+from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints, keep_frame
 from bsufs.solvers.feature_sparse import feature_sparse_subspace
-from bsufs.solvers.principal import in_units_of_data, principal_frame
+from bsufs.solvers.principal import principal_frame
 
 
+@fill_docstring
+@dataclass(repr=False, eq=False)
 class FSPCA(ScoringSelector):
     r"""Unsupervised feature selection by feature-sparse PCA.
 
@@ -30,11 +32,8 @@ class FSPCA(ScoringSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or "auto", default="auto"
-        How many features to keep: a number, a share of all, or "auto", half of them.
-    n_components : int, float or "auto", default="auto"
-        Number of components m; a share of the total variance that they reach; or "auto", the
-        number of principal components above the noise edge (parallel analysis).
+    %(n_features_to_select)s
+    %(n_components)s
         No more than the features to select.
     solver : {"IPU", "Go"}, default="IPU"
         "IPU" iterates from the start of "Go", which is exact for rank m and cheap.
@@ -45,26 +44,14 @@ class FSPCA(ScoringSelector):
     ----------
     scores_ : array of shape (n_features,)
         Squared row norms of W: larger is better, zero outside the features found.
-    ranking_ : array of int of shape (n_features,)
-        1 for the best feature.
-    support_ : array of bool of shape (n_features,)
-        The selected features.
-    selected_features_ : array of shape (n_features_to_select,)
-        Names, or column numbers where there are no names, best first.
-    components_ : array of shape (n_components, n_features)
-        The orthonormal W, transposed.
-    n_components_ : int
-        The number of components.
+    %(fitted)s
+    %(components_)s
     objective_history_ : array
         tr(W'SW) at the start and after each iteration.
     n_iter_ : int
         Iterations done.
     stopping_reason_ : str
         "exact" (rank at most m), "converged" or "max_iter".
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, if all are strings.
 
     Notes
     -----
@@ -72,9 +59,8 @@ class FSPCA(ScoringSelector):
     numbers need not be nested. Within the set features are ranked by their row norm; outside all
     scores are zero, and the larger variance comes first.
 
-    The public code always runs 20 iterations; ending when the set repeats gives the same result.
-    Its parameters proj_dim, n_features and solver are `n_components`, `n_features_to_select` and
-    `solver`, and the matrix A that it takes is S here.
+    The public code always runs 20 iterations; ending when the set repeats gives the same result. It
+    calls `n_components` proj_dim and `n_features_to_select` n_features.
 
     References
     ----------
@@ -90,50 +76,27 @@ class FSPCA(ScoringSelector):
     array([2, 0])
     """
 
+    n_features_to_select: int | float | str = "auto"
+    _: KW_ONLY
+    n_components: int | float | str = "auto"
+    solver: str = "IPU"
+    max_iter: int = 20
+
     _accepts_sparse = True
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": NUMBER_OF_COMPONENTS,
-        "solver": [StrOptions({"IPU", "Go"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_features_to_select: int | float | str = "auto",
-        *,
-        n_components: int | float | str = "auto",
-        solver: str = "IPU",
-        max_iter: int = 20,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_components = n_components
-        self.solver = solver
-        self.max_iter = max_iter
+    _parameter_constraints = constraints(
+        n_components=NUMBER_OF_COMPONENTS, solver=[StrOptions({"IPU", "Go"})]
+    )
 
     def _score(self, data: FitData) -> Array:
-        X = data.ordered
-        d = X.shape[1]
-        k = self._n_to_select(d)
+        scatter = data.scatter
+        k = self._n_to_select(data.n_features)
         if isinstance(self.n_components, Integral) and int(self.n_components) > k:
             raise ValueError(
                 f"n_components must be at most n_features_to_select = {k}, or the components "
                 f"cannot be orthonormal, got {self.n_components}. Ask for fewer components, more "
                 "features, or n_components='auto'."
             )
-        scatter = data.scatter
-        eigenvalues, eigenvectors = principal_frame(scatter, self.n_components)
-        result = feature_sparse_subspace(
-            scatter,
-            eigenvalues[:k],
-            eigenvectors[:, :k],
-            k,
-            max_iter=self.max_iter if self.solver == "IPU" else 0,
-        )
-        self.components_ = result.W.T
-        self.n_components_ = result.W.shape[1]
-        self.objective_history_ = in_units_of_data(scatter, result.objective_history)
-        self.n_iter_ = result.n_iter
-        self.stopping_reason_ = result.stopping_reason
-        return row_norms(result.W) ** 2
+        values, vectors = principal_frame(scatter, self.n_components)
+        max_iter = self.max_iter if self.solver == "IPU" else 0
+        solution = feature_sparse_subspace(scatter, values[:k], vectors[:, :k], k, max_iter)
+        return keep_frame(self, solution, scatter)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from numbers import Integral
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array
 from bsufs.graphs import affinity, in_safe_units, nearest_samples
-from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
+from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._parameters import constraints
 
 
+@fill_docstring
+@dataclass(repr=False, eq=False)
 class LaplacianScore(ScoringSelector):
     r"""Unsupervised feature selection by the Laplacian score.
 
@@ -26,10 +30,8 @@ class LaplacianScore(ScoringSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or "auto", default="auto"
-        How many features to keep: a number, a share of all, or "auto", half of them.
-    n_neighbors : int, default=5
-        Neighbors of each sample; reduced to n_samples - 1 if there are fewer.
+    %(n_features_to_select)s
+    %(n_neighbors)s
     weight : {"heat", "binary", "cosine"}, default="heat"
         Weight of an edge: exp(-d^2 / 2t^2) with t the mean of all distances between samples, one,
         or the cosine of the two samples.
@@ -38,28 +40,15 @@ class LaplacianScore(ScoringSelector):
     ----------
     scores_ : array of shape (n_features,)
         One minus the Laplacian score: larger is better.
-    ranking_ : array of int of shape (n_features,)
-        1 for the best feature.
-    support_ : array of bool of shape (n_features,)
-        The selected features.
-    selected_features_ : array of shape (n_features_to_select,)
-        Names, or column numbers where there are no names, best first.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, if all are strings.
+    %(fitted)s
 
     Notes
     -----
-    The original score is smaller for better features; one minus it is given here, so that larger is
-    better as everywhere in this library. The publication leaves t open; the mean distance makes the
-    score independent of the unit of the data.
+    The original score is smaller for better features; one minus it is given here. The publication
+    leaves t open; the mean distance makes the score independent of the unit of the data.
 
     Two samples are joined if either is among the neighbors of the other. Nearest samples at equal
-    distance are taken in the order of the rows. The reference implementation gives the same scores:
-    its parameters k and weight are `n_neighbors` and `weight`, with HeatKernel, Binary and Cosine
-    for "heat", "binary" and "cosine".
-
+    distance are taken in the order of the rows. The reference implementation gives the same scores.
     Memory grows with n_samples * n_neighbors; time with the square of n_samples.
 
     References
@@ -76,28 +65,16 @@ class LaplacianScore(ScoringSelector):
     array([2, 3])
     """
 
+    n_features_to_select: int | float | str = "auto"
+    _: KW_ONLY
+    n_neighbors: int = 5
+    weight: str = "heat"
+
     _accepts_sparse = True
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "weight": [StrOptions({"heat", "binary", "cosine"})],
-    }
-
-    def __init__(
-        self,
-        n_features_to_select: int | float | str = "auto",
-        *,
-        n_neighbors: int = 5,
-        weight: str = "heat",
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_neighbors = n_neighbors
-        self.weight = weight
+    _parameter_constraints = constraints(weight=[StrOptions({"heat", "binary", "cosine"})])
 
     def _score(self, data: FitData) -> Array:
-        X = data.ordered
-        X = in_safe_units(X)
+        X = in_safe_units(data.ordered)
         count = min(self.n_neighbors + 1, X.shape[0])
         neighbors = nearest_samples(X, count, with_mean_distance=self.weight == "heat")
         return rayleigh_scores(X, affinity(neighbors, self.weight, X))

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 
 from bsufs._typing import Array
-from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
-from bsufs.selectors._columns import column_variances
+from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
+from bsufs.selectors._docs import fill_docstring
 
 
+@fill_docstring
+@dataclass(repr=False, eq=False)
 class MaxVariance(ScoringSelector):
     r"""Unsupervised feature selection by variance.
 
@@ -22,23 +24,13 @@ class MaxVariance(ScoringSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or "auto", default="auto"
-        How many features to keep: a number, a share of all, or "auto", half of them.
+    %(n_features_to_select)s
 
     Attributes
     ----------
     scores_ : array of shape (n_features,)
         The variances: larger is better.
-    ranking_ : array of int of shape (n_features,)
-        1 for the best feature.
-    support_ : array of bool of shape (n_features,)
-        The selected features.
-    selected_features_ : array of shape (n_features_to_select,)
-        Names, or column numbers where there are no names, best first.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, if all are strings.
+    %(fitted)s
 
     Notes
     -----
@@ -58,16 +50,10 @@ class MaxVariance(ScoringSelector):
     array([2, 0])
     """
 
+    n_features_to_select: int | float | str = "auto"
+
     _accepts_sparse = True
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": NUMBER_OF_FEATURES,
-    }
-
-    def __init__(self, n_features_to_select: int | float | str = "auto") -> None:
-        self.n_features_to_select = n_features_to_select
-
     def _score(self, data: FitData) -> Array:
-        X = data.ordered
         # Squares of very large entries overflow; such columns tie at the top.
-        return np.minimum(column_variances(X), np.finfo(np.float64).max)
+        return np.minimum(data.variances[data.order], np.finfo(np.float64).max)

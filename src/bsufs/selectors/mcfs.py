@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array
 from bsufs.graphs import affinity, in_safe_units, nearest_samples, spectral_responses
-from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
+from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._parameters import COUNT_OR_AUTO, NOT_NEGATIVE, constraints
 from bsufs.solvers.components import components_above_noise
 from bsufs.solvers.lars import Design, lars
 
@@ -20,6 +21,8 @@ from bsufs.solvers.lars import Design, lars
 _MOST_AUTO_COMPONENTS = 20
 
 
+@fill_docstring
+@dataclass(repr=False, eq=False)
 class MCFS(ScoringSelector):
     r"""Multi-cluster feature selection.
 
@@ -34,48 +37,36 @@ class MCFS(ScoringSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or "auto", default="auto"
-        How many features to keep: a number, a share of all, or "auto", half of them.
+    %(n_features_to_select)s
     n_components : int or "auto", default="auto"
         The paper's K, how many functions to regress on, usually the number of clusters: a number,
         or "auto", the number of principal components above the noise edge (parallel analysis), at
         most 20. Cut to the number of functions that there are: below n_samples, and without those
         of eigenvalue zero; see `n_components_`.
-    n_neighbors : int, default=5
-        Neighbors of each sample; reduced to n_samples - 1 if there are fewer.
+    %(n_neighbors)s
     n_nonzero : int or "auto", default="auto"
         The number s of active features at which each path stops; "auto" is the number of features
         to select.
     ridge : float, default=1e-3
         The number rho, relative to the mean squared length of the columns; with
         ``compat="reference"`` in the units of the data.
-    compat : {"publication", "reference"}, default="publication"
-        Whether to do what the publication means or what the reference code does, see Notes.
+    %(compat)s
 
     Attributes
     ----------
     scores_ : array of shape (n_features,)
         Larger is better; zero for features that were active on no path.
-    ranking_ : array of int of shape (n_features,)
-        1 for the best feature.
-    support_ : array of bool of shape (n_features,)
-        The selected features.
-    selected_features_ : array of shape (n_features_to_select,)
-        Names, or column numbers where there are no names, best first.
+    %(fitted)s
     n_components_ : int
         The number of functions regressed on.
     eigenvalues_ : array of shape (`n_components_`,)
         Their eigenvalues on the graph, at most one; near one is smooth.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, if all are strings.
 
     Notes
     -----
     The publication has no ridge, and then a path ends at n_samples active features at the latest,
-    and is not unique among copies. The reference code adds a ridge to the Gram matrix but not to
-    the correlations, so that its path is not that of any objective. Here the ridge is in both,
+    and is not unique among duplicates. The reference code adds a ridge to the Gram matrix but not
+    to the correlations, so that its path is not that of any objective. Here the ridge is in both,
     which is the exact path of the elastic net; ``ridge=0`` gives that of the lasso.
 
     As in the publication columns are not centered and there is no intercept: standardize data whose
@@ -85,8 +76,7 @@ class MCFS(ScoringSelector):
     for two pieces only. Here they are the indicators of the pieces but the largest, in order of
     size, made orthogonal, with the degrees as weights, to the constant and then to each other.
 
-    The parameters k, n_eig and n_features of the reference runs are `n_neighbors`, `n_components`
-    and `n_nonzero`, with ``compat="reference"``.
+    The reference runs call `n_neighbors` k, `n_components` n_eig and `n_nonzero` n_features.
 
     References
     ----------
@@ -106,53 +96,34 @@ class MCFS(ScoringSelector):
     (178, 4)
     """
 
+    n_features_to_select: int | float | str = "auto"
+    _: KW_ONLY
+    n_components: int | str = "auto"
+    n_neighbors: int = 5
+    n_nonzero: int | str = "auto"
+    ridge: float = 1e-3
+    compat: str = "publication"
+
     _accepts_sparse = True
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "n_nonzero": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "ridge": [Interval(Real, 0, None, closed="left")],
-        "compat": [StrOptions({"publication", "reference"})],
-    }
-
-    def __init__(
-        self,
-        n_features_to_select: int | float | str = "auto",
-        *,
-        n_components: int | str = "auto",
-        n_neighbors: int = 5,
-        n_nonzero: int | str = "auto",
-        ridge: float = 1e-3,
-        compat: str = "publication",
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.n_nonzero = n_nonzero
-        self.ridge = ridge
-        self.compat = compat
+    _parameter_constraints = constraints(n_nonzero=COUNT_OR_AUTO, ridge=NOT_NEGATIVE)
 
     def _score(self, data: FitData) -> Array:
-        X = data.ordered
+        X = in_safe_units(data.ordered)
         n, d = X.shape
         n_nonzero = self._path_length(d)
-        X = in_safe_units(X)
         neighbors = nearest_samples(X, min(self.n_neighbors + 1, n), with_mean_distance=True)
         self.eigenvalues_, responses = spectral_responses(
             affinity(neighbors, "heat"), self._n_responses(data)
         )
         self.n_components_ = self.eigenvalues_.size
-        as_reference = self.compat == "reference"
-        ridge = self.ridge * (1.0 if as_reference else _mean_squared_length(X))
-        design = Design(X, ridge)
+        reference = self.compat == "reference"
+        design = Design(X, self.ridge * (1.0 if reference else _mean_squared_length(X)))
         scores = np.zeros(d)
         for response in responses.T:
-            path = lars(design, response, n_nonzero, ridge_in_correlations=not as_reference)
-            length = np.linalg.norm(path.coefficients)
+            b = lars(design, response, n_nonzero, ridge_in_correlations=not reference)
+            length = np.linalg.norm(b)
             if length > 0:
-                scores = np.maximum(scores, np.abs(path.coefficients) / length)
+                scores = np.maximum(scores, np.abs(b) / length)
         return scores
 
     def _path_length(self, d: int) -> int:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array
-from bsufs.graphs import adaptive_neighbors, directed_affinity, in_safe_units, laplacian, symmetric
-from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.graphs import in_safe_units
+from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
+from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._parameters import NOT_NEGATIVE, POSITIVE, constraints, keep_frame
 from bsufs.solvers.components import components_above_noise
+from bsufs.solvers.principal import require_variation
 from bsufs.solvers.self_representation import (
     SmoothnessOperator,
     bytes_needed,
+    graph,
     self_representation,
 )
 from bsufs.stiefel import polar_factor
@@ -24,6 +28,8 @@ from bsufs.stiefel import polar_factor
 _N_RANDOM_STARTS = 10
 
 
+@fill_docstring
+@dataclass(repr=False, eq=False)
 class NLGMS(ScoringSelector):
     r"""Graph embedding with self-representation and a feature-sparse projection.
 
@@ -36,13 +42,11 @@ class NLGMS(ScoringSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or "auto", default="auto"
-        How many features to keep, the number k: a number, a share of all, or "auto", half of them.
+    %(n_features_to_select)s
     n_components : int or "auto", default="auto"
         Number of columns m of W, at most k: a number, or "auto", the number of principal components
         above the noise edge (parallel analysis), below k where possible.
-    n_neighbors : int, default=5
-        Neighbors of each sample; reduced to n_samples - 2 if there are fewer.
+    %(n_neighbors)s
     lambda_nuclear : float, default=100.0
         Weight of the nuclear norm of Z, the paper's lambda_1.
     lambda_error : float, default=100.0
@@ -53,8 +57,7 @@ class NLGMS(ScoringSelector):
         What it is multiplied by in each iteration.
     init : {"pca", "random"}, default="pca"
         Where W starts: the leading principal components, or the best of ten random frames.
-    compat : {"publication", "reference"}, default="publication"
-        Whether to do what the publication means or what the public code does, see Notes.
+    %(compat)s
     max_iter : int, default=30
         Iterations at most.
     tol : float, default=1e-3
@@ -62,33 +65,20 @@ class NLGMS(ScoringSelector):
     max_memory : float, default=2.0
         The most memory to take, in units of 1e9 bytes; if the method needs more, it says so before
         it starts.
-    random_state : int, RandomState instance or None, default=None
-        Seed for ``init="random"``; nothing else is random.
+    %(random_state)s
 
     Attributes
     ----------
     scores_ : array of shape (n_features,)
         Diagonal of A W (W'AW)^+ W'A with A = rho I - (X - E) L (X - E)': larger is better.
-    ranking_ : array of int of shape (n_features,)
-        1 for the best feature.
-    support_ : array of bool of shape (n_features,)
-        The selected features.
-    selected_features_ : array of shape (n_features_to_select,)
-        Names, or column numbers where there are no names, best first.
+    %(fitted)s
     components_ : array of shape (n_components, n_features)
         The orthonormal W, transposed; it applies to columns scaled to [0, 1].
     n_components_ : int
         Its number of columns.
     objective_history_ : array
         The objective after each iteration.
-    n_iter_ : int
-        Iterations done.
-    stopping_reason_ : str
-        "converged" or "max_iter".
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, if all are strings.
+    %(stopping)s
 
     Notes
     -----
@@ -97,12 +87,11 @@ class NLGMS(ScoringSelector):
     samples and d features, which with the default `max_memory` allows some 4200 samples. Pass a
     sample of the rows if there are more.
 
-    The public code computes the distances of the projected samples and then sorts those of the
-    data, so that its graph never changes; it starts from random frames; and with more features than
-    samples its projection may leave the span of the samples, where it is arbitrary. Here the graph
-    is that of the projected samples, the start is the same for the same data, and the projection
-    stays in the span. ``compat="reference"`` keeps the first graph and does not restrict the
-    projection; use it with ``init="random"`` for the rest.
+    The public code sorts the distances of the data where those of the projected samples are meant,
+    so that its graph never changes; it starts from random frames; and with more features than
+    samples its projection may leave the span of the samples, where it is arbitrary.
+    ``compat="reference"`` keeps the first graph and does not restrict the projection; use it with
+    ``init="random"`` for the rest.
 
     References
     ----------
@@ -120,56 +109,30 @@ class NLGMS(ScoringSelector):
     (178, 4)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "lambda_nuclear": [Interval(Real, 0, None, closed="left")],
-        "lambda_error": [Interval(Real, 0, None, closed="left")],
-        "mu": [Interval(Real, 0, None, closed="neither")],
-        "mu_growth": [Interval(Real, 1, None, closed="left")],
-        "init": [StrOptions({"pca", "random"})],
-        "compat": [StrOptions({"publication", "reference"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_memory": [Interval(Real, 0, None, closed="neither")],
-        "random_state": ["random_state"],
-    }
+    n_features_to_select: int | float | str = "auto"
+    _: KW_ONLY
+    n_components: int | str = "auto"
+    n_neighbors: int = 5
+    lambda_nuclear: float = 100.0
+    lambda_error: float = 100.0
+    mu: float = 1e-6
+    mu_growth: float = 1.1
+    init: str = "pca"
+    compat: str = "publication"
+    max_iter: int = 30
+    tol: float = 1e-3
+    max_memory: float = 2.0
+    random_state: Any = None
 
-    components_: Array
+    _parameter_constraints = constraints(
+        lambda_nuclear=NOT_NEGATIVE,
+        lambda_error=NOT_NEGATIVE,
+        init=[StrOptions({"pca", "random"})],
+        max_memory=POSITIVE,
+    )
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | str = "auto",
-        *,
-        n_components: int | str = "auto",
-        n_neighbors: int = 5,
-        lambda_nuclear: float = 100.0,
-        lambda_error: float = 100.0,
-        mu: float = 1e-6,
-        mu_growth: float = 1.1,
-        init: str = "pca",
-        compat: str = "publication",
-        max_iter: int = 30,
-        tol: float = 1e-3,
-        max_memory: float = 2.0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.lambda_nuclear = lambda_nuclear
-        self.lambda_error = lambda_error
-        self.mu = mu
-        self.mu_growth = mu_growth
-        self.init = init
-        self.compat = compat
-        self.max_iter = max_iter
-        self.tol = tol
-        self.max_memory = max_memory
-        self.random_state = random_state
-
-    def _refuse_too_much_memory(self, n: int, d: int) -> None:
+    def _score(self, data: FitData) -> Array:
+        n, d = data.X.shape
         needed = bytes_needed(n, d) / 1e9
         if needed > self.max_memory:
             raise ValueError(
@@ -177,15 +140,9 @@ class NLGMS(ScoringSelector):
                 f"{needed:.1f} GB for {n} samples and {d} features, more than max_memory = "
                 f"{self.max_memory:g} GB. Pass fewer rows, or raise max_memory if there is room."
             )
-
-    def _score(self, data: FitData) -> Array:
-        X = data.ordered
-        self._refuse_too_much_memory(*X.shape)
-        X = _scaled_to_unit_interval(in_safe_units(X))
-        d = X.shape[1]
         k = self._n_to_select(d)
-        result = self_representation(
-            X,
+        solution, scores = self_representation(
+            _scaled_to_unit_interval(in_safe_units(data.ordered)),
             self._first_frame(data, k),
             k,
             n_neighbors=self.n_neighbors,
@@ -195,17 +152,14 @@ class NLGMS(ScoringSelector):
             mu_growth=self.mu_growth,
             max_iter=self.max_iter,
             tol=self.tol,
-            literal=self.compat == "reference",
+            reference=self.compat == "reference",
         )
-        self.components_ = result.W.T
-        self.n_components_ = result.W.shape[1]
-        self.objective_history_ = result.objective_history
-        self.n_iter_ = result.n_iter
-        self.stopping_reason_ = result.stopping_reason
-        return result.scores
+        keep_frame(self, solution)
+        return scores
 
     def _first_frame(self, data: FitData, k: int) -> Array:
         X, scatter = data.ordered, data.scatter
+        require_variation(scatter)
         if isinstance(self.n_components, str):
             m = min(components_above_noise(scatter), max(min(k - 1, scatter.max_rank), 1))
         else:
@@ -219,12 +173,9 @@ class NLGMS(ScoringSelector):
         if self.init == "pca":
             return scatter.leading_eigenvectors(m)[1]
         rng = check_random_state(self.random_state)
-        indices, weights, _ = adaptive_neighbors(X, self.n_neighbors)
-        L = laplacian(symmetric(directed_affinity(indices, weights)))
-        A = SmoothnessOperator(X, L)
-        frames = (
-            polar_factor(rng.standard_normal((X.shape[1], m))) for _ in range(_N_RANDOM_STARTS)
-        )
+        A = SmoothnessOperator(X, graph(X, self.n_neighbors)[1])
+        shape = X.shape[1], m
+        frames = (polar_factor(rng.standard_normal(shape)) for _ in range(_N_RANDOM_STARTS))
         return max(frames, key=lambda W: float(np.vdot(W, A @ W)))
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
 
 from bsufs._typing import Array
 from bsufs.penalties import row_norms
-from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS
+from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints
 from bsufs.solvers.principal import principal_frame
 
 
+@fill_docstring
+@dataclass(repr=False, eq=False)
 class PCARowNorms(ScoringSelector):
     r"""Unsupervised feature selection by the row norms of the principal components.
 
@@ -24,30 +27,15 @@ class PCARowNorms(ScoringSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or "auto", default="auto"
-        How many features to keep: a number, a share of all, or "auto", half of them.
-    n_components : int, float or "auto", default="auto"
-        Number of components m; a share of the total variance that they reach; or "auto", the
-        number of principal components above the noise edge (parallel analysis).
+    %(n_features_to_select)s
+    %(n_components)s
 
     Attributes
     ----------
     scores_ : array of shape (n_features,)
         Row norms of W, from 0 to 1: larger is better.
-    ranking_ : array of int of shape (n_features,)
-        1 for the best feature.
-    support_ : array of bool of shape (n_features,)
-        The selected features.
-    selected_features_ : array of shape (n_features_to_select,)
-        Names, or column numbers where there are no names, best first.
-    components_ : array of shape (n_components, n_features)
-        The orthonormal W, transposed.
-    n_components_ : int
-        The number of components.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, if all are strings.
+    %(fitted)s
+    %(components_)s
 
     Notes
     -----
@@ -68,24 +56,15 @@ class PCARowNorms(ScoringSelector):
     array([2, 0])
     """
 
+    n_features_to_select: int | float | str = "auto"
+    _: KW_ONLY
+    n_components: int | float | str = "auto"
+
     _accepts_sparse = True
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": NUMBER_OF_COMPONENTS,
-    }
-
-    def __init__(
-        self,
-        n_features_to_select: int | float | str = "auto",
-        *,
-        n_components: int | float | str = "auto",
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_components = n_components
+    _parameter_constraints = constraints(n_components=NUMBER_OF_COMPONENTS)
 
     def _score(self, data: FitData) -> Array:
-        eigenvalues, W = principal_frame(data.scatter, self.n_components)
+        _, W = principal_frame(data.scatter, self.n_components)
         self.components_ = W.T
-        self.n_components_ = eigenvalues.size
+        self.n_components_ = W.shape[1]
         return row_norms(W)

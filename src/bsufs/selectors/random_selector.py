@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from bsufs._typing import Array
-from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
+from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._parameters import constraints
 
 
+@fill_docstring
+@dataclass(repr=False, eq=False)
 class RandomSelector(ScoringSelector):
     r"""Features at random.
 
@@ -21,8 +26,7 @@ class RandomSelector(ScoringSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or "auto", default="auto"
-        How many features to keep: a number, a share of all, or "auto", half of them.
+    %(n_features_to_select)s
     random_state : int, RandomState instance or None, default=None
         Seed; an int gives the same features every time.
 
@@ -30,16 +34,7 @@ class RandomSelector(ScoringSelector):
     ----------
     scores_ : array of shape (n_features,)
         Random numbers: larger is better.
-    ranking_ : array of int of shape (n_features,)
-        1 for the best feature.
-    support_ : array of bool of shape (n_features,)
-        The selected features.
-    selected_features_ : array of shape (n_features_to_select,)
-        Names, or column numbers where there are no names, best first.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, if all are strings.
+    %(fitted)s
 
     Notes
     -----
@@ -60,19 +55,12 @@ class RandomSelector(ScoringSelector):
     (150, 2)
     """
 
+    n_features_to_select: int | float | str = "auto"
+    _: KW_ONLY
+    random_state: Any = None
+
     _accepts_sparse = True
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": NUMBER_OF_FEATURES,
-        "random_state": ["random_state"],
-    }
-
-    def __init__(
-        self, n_features_to_select: int | float | str = "auto", *, random_state: Any = None
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.random_state = random_state
+    _parameter_constraints = constraints()
 
     def _score(self, data: FitData) -> Array:
-        X = data.ordered
-        return np.asarray(check_random_state(self.random_state).uniform(size=X.shape[1]))
+        return np.asarray(check_random_state(self.random_state).uniform(size=data.n_features))

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array, Indices
 from bsufs.graphs import directed_affinity, in_safe_units, nearest_samples, reconstruction_weights
-from bsufs.selectors._base import NUMBER_OF_FEATURES, ScoringSelector
+from bsufs.penalties import row_norms
+from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._parameters import checked_array
+from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._parameters import COUNT, NOT_NEGATIVE, POSITIVE, checked_array, constraints
 from bsufs.solvers.neighborhood_embedding import (
-    ElementwiseSplit,
+    elementwise_split,
     make_split,
     neighborhood_embedding,
 )
@@ -24,6 +26,8 @@ from bsufs.solvers.neighborhood_embedding import (
 _MOST_AUTO_COMPONENTS = 50
 
 
+@fill_docstring
+@dataclass(repr=False, eq=False)
 class RNE(ScoringSelector):
     r"""Robust neighborhood embedding.
 
@@ -35,13 +39,11 @@ class RNE(ScoringSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or "auto", default="auto"
-        How many features to keep: a number, a share of all, or "auto", half of them.
+    %(n_features_to_select)s
     n_components : int or "auto", default="auto"
         Number of columns m of H, at most the number of features; "auto" is the number of features
         to select, at most 50.
-    n_neighbors : int, default=5
-        Neighbors of each sample; reduced to n_samples - 1 if there are fewer.
+    %(n_neighbors)s
     alpha : float, default=1e3
         Weight of the orthogonality.
     mu : float, default=10.0
@@ -55,8 +57,7 @@ class RNE(ScoringSelector):
     init : {"sine", "random"} or array of shape (n_features, n_components), default="sine"
         Where H starts: the numbers :math:`0.5 + 0.5 \sin(im + j)`, uniform random numbers, or
         non-negative numbers in the order of the columns of X.
-    compat : {"publication", "reference"}, default="publication"
-        Whether to do what the publication means or what the reference code does, see Notes.
+    %(compat)s
     max_iter : int, default=50
         Outer iterations at most; with ``compat="reference"`` all of them are done.
     max_inner_iter : int, default=30
@@ -64,19 +65,13 @@ class RNE(ScoringSelector):
     tol : float, default=1e-4
         Stop when H changes, and the constraint of the augmented Lagrangian is violated, relatively
         by less.
-    random_state : int, RandomState instance or None, default=None
-        Seed for ``init="random"``; nothing else is random.
+    %(random_state)s
 
     Attributes
     ----------
     scores_ : array of shape (n_features,)
         Squared row norms of H: larger is better.
-    ranking_ : array of int of shape (n_features,)
-        1 for the best feature.
-    support_ : array of bool of shape (n_features,)
-        The selected features.
-    selected_features_ : array of shape (n_features_to_select,)
-        Names, or column numbers where there are no names, best first.
+    %(fitted)s
     components_ : array of shape (n_components, n_features)
         The non-negative H, transposed.
     n_components_ : int
@@ -87,22 +82,15 @@ class RNE(ScoringSelector):
         Outer iterations done.
     stopping_reason_ : str
         "converged" or "max_iter".
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, if all are strings.
 
     Notes
     -----
     The reference code uses (I - R')X, which compares no sample with its own reconstruction; it adds
     the ridge only if there are more neighbors than features, so that copies of a sample make the
-    weights arbitrary; and it starts at random. Here it is (I - R)X, always with the ridge, and the
-    default start is the same for the same data.
-
-    With ``compat="reference"`` the numbers i of the start "sine" are those of the columns of X,
-    from 1; otherwise columns are numbered by content, so that their order does not matter. The
-    parameters k, m and row_normalize of the reference runs are `n_neighbors`, `n_components` and
-    `normalize_samples`. Drop repeated samples first for the reference code to be well defined.
+    weights arbitrary (drop them first); and it starts at random. Here it is (I - R)X, always with
+    the ridge, and the default start is the same for the same data: columns are numbered by content
+    so that their order does not matter; with ``compat="reference"`` as they come, from 1. The
+    reference runs call `n_neighbors` k and `n_components` m.
 
     For n_features > 3 n_samples, and above 8000 features, the multiplicative steps use another
     split of the quadratic term than the reference code, one that needs no square matrix of the size
@@ -124,95 +112,62 @@ class RNE(ScoringSelector):
     (178, 4)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": NUMBER_OF_FEATURES,
-        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "mu": [Interval(Real, 0, None, closed="neither")],
-        "mu_growth": [Interval(Real, 1, None, closed="left")],
-        "ridge": [Interval(Real, 0, None, closed="neither")],
-        "normalize_samples": ["boolean"],
-        "init": [StrOptions({"sine", "random"}), "array-like"],
-        "compat": [StrOptions({"publication", "reference"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_inner_iter": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "random_state": ["random_state"],
-    }
+    n_features_to_select: int | float | str = "auto"
+    _: KW_ONLY
+    n_components: int | str = "auto"
+    n_neighbors: int = 5
+    alpha: float = 1e3
+    mu: float = 10.0
+    mu_growth: float = 1.1
+    ridge: float = 1e-3
+    normalize_samples: bool = True
+    init: Any = "sine"
+    compat: str = "publication"
+    max_iter: int = 50
+    max_inner_iter: int = 30
+    tol: float = 1e-4
+    random_state: Any = None
 
-    components_: Array
-
-    def __init__(
-        self,
-        n_features_to_select: int | float | str = "auto",
-        *,
-        n_components: int | str = "auto",
-        n_neighbors: int = 5,
-        alpha: float = 1e3,
-        mu: float = 10.0,
-        mu_growth: float = 1.1,
-        ridge: float = 1e-3,
-        normalize_samples: bool = True,
-        init: Any = "sine",
-        compat: str = "publication",
-        max_iter: int = 50,
-        max_inner_iter: int = 30,
-        tol: float = 1e-4,
-        random_state: Any = None,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.alpha = alpha
-        self.mu = mu
-        self.mu_growth = mu_growth
-        self.ridge = ridge
-        self.normalize_samples = normalize_samples
-        self.init = init
-        self.compat = compat
-        self.max_iter = max_iter
-        self.max_inner_iter = max_inner_iter
-        self.tol = tol
-        self.random_state = random_state
+    _parameter_constraints = constraints(
+        alpha=NOT_NEGATIVE,
+        ridge=POSITIVE,
+        normalize_samples=["boolean"],
+        init=[StrOptions({"sine", "random"}), "array-like"],
+        max_inner_iter=COUNT,
+    )
 
     def _score(self, data: FitData) -> Array:
-        X, order = data.ordered, data.order
-        as_reference = self.compat == "reference"
-        X = in_safe_units(X)
+        reference = self.compat == "reference"
+        X = in_safe_units(data.ordered)
         if self.normalize_samples:
-            lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
+            lengths = row_norms(X)
             X = X / np.where(lengths > 0, lengths, 1.0)[:, None]
         A = self._reconstruction_errors(X)
-        result = neighborhood_embedding(
+        solution = neighborhood_embedding(
             A,
-            self._first_embedding(order),
+            self._first_embedding(data.order),
+            elementwise_split(A) if reference else make_split(A),
             alpha=self.alpha,
             mu=self.mu,
             mu_growth=self.mu_growth,
             max_iter=self.max_iter,
             max_inner_iter=self.max_inner_iter,
-            tol=None if as_reference else self.tol,
-            split=ElementwiseSplit(A) if as_reference else make_split(A),
+            tol=None if reference else self.tol,
         )
-        self.components_ = result.H.T
-        self.n_components_ = result.H.shape[1]
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        self.stopping_reason_ = result.stopping_reason
-        return np.asarray(np.einsum("ij,ij->i", result.H, result.H))
+        self.components_ = solution.W.T
+        self.n_components_ = solution.W.shape[1]
+        self.objective_ = float(solution.objective_history[-1])
+        self.n_iter_ = solution.n_iter
+        self.stopping_reason_ = solution.stopping_reason
+        return row_norms(solution.W) ** 2
 
     def _reconstruction_errors(self, X: Array) -> Array:
         """Return what is left of each sample after its neighbors have rebuilt it."""
         n, d = X.shape
         k = min(self.n_neighbors, n - 1)
-        neighbors = nearest_samples(X, k + 1)
-        if self.compat != "reference":
-            indices = neighbors.others().indices
-            R = directed_affinity(indices, reconstruction_weights(X, indices, self.ridge))
-            return np.asarray(X - R @ X)
-        indices = neighbors.after_first().indices
-        ridge = self.ridge if k > d else 0.0
+        reference = self.compat == "reference"
+        ridge = 0.0 if reference and k <= d else self.ridge
+        indices = nearest_samples(X, k + 1).others(reference=reference).indices
         try:
             R = directed_affinity(indices, reconstruction_weights(X, indices, ridge))
         except np.linalg.LinAlgError as error:
@@ -220,7 +175,7 @@ class RNE(ScoringSelector):
                 "compat must be 'publication' for these data, got 'reference', whose local systems "
                 "are singular here. Repeated samples cause that: drop them, or use 'publication'."
             ) from error
-        return np.asarray(X - R.T @ X)
+        return np.asarray(X - (R.T if reference else R) @ X)
 
     def _first_embedding(self, order: Indices) -> Array:
         """Return where H starts, for columns in the given order."""

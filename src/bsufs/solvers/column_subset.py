@@ -1,131 +1,73 @@
 """Column subset selection: the columns that best explain all columns by linear regression.
 
-Two rules for the next column, given those already picked and the residual E of all columns after
-regression on them: the greedy rule takes the column whose direction explains most of E,
-||E'e_j||^2 / ||e_j||^2; pivoted QR takes the longest residual, ||e_j||^2.
+Two rules for the next column, given the residuals E of all columns after regression on those
+already picked: the greedy rule takes the column whose direction explains most of E, the largest
+||E'e_j||^2 / ||e_j||^2; pivoted QR takes the longest residual, the largest ||e_j||^2.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
 
 from bsufs._typing import Array, Indices
-from bsufs.scatter import DenseScatter, FactoredScatter, Scatter
 
 # A column whose residual has this share of its own variance left is a combination of the others:
 # what is left is rounding.
 _DEPENDENT = 1e-12
-# The recursion for ||E'e_j||^2 loses the digits by which it has shrunk. Beyond this factor the
-# residual is taken as the new data, which happens a handful of times at most.
+# The recursions for ||e_j||^2 and ||E'e_j||^2 lose the digits by which they have shrunk. Beyond
+# this factor they are computed afresh, which happens a handful of times at most.
 _STALE = 1e-7
 
-
-@dataclass(frozen=True)
-class ColumnSubsetResult:
-    """The order in which columns were picked."""
-
-    picked: Indices
-    explained: Array
+# Gains that differ by less than this share are equal.
+_TIED = 1e-10
 
 
-def greedy_columns(scatter: Scatter) -> ColumnSubsetResult:
-    """Pick columns one by one, each explaining most of what is left of all columns.
+def greedy_columns(Xc: Array) -> tuple[Indices, Array]:
+    """Pick centered columns one by one, each explaining most of what is left of all columns.
 
-    With G = E'E the criterion is f_j / g_j, f_j = ||G_j||^2 and g_j = G_jj. Picking l changes G by
-    the rank-one term -w w', w = G_l / sqrt(G_ll), and so
-
-        g_j -= w_j^2,   f_j -= 2 w_j (G w)_j - ||w||^2 w_j^2    (G before the pick),
-
-    where G_l and G w come from S and the earlier w. The residual is not formed: a pick costs one
-    product with S and O(d) for each earlier pick.
-
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S, dense or factored.
-
-    Returns
-    -------
-    ColumnSubsetResult
-        The picks, until nothing is left to explain.
-
-    References
-    ----------
-    Farahat, A. K., Ghodsi, A., Kamel, M. S. (2011). An efficient greedy method for unsupervised
-    feature selection. IEEE International Conference on Data Mining.
+    Returns the picks in order, until nothing is left to explain, and the variation of all columns
+    that the picks up to each explain. Picking column l takes e w' off E, with e = e_l / ||e_l|| and
+    w = E'e. Its gain is ||w||^2; ||e_j||^2 changes by -w_j^2, and ||E'e_j||^2 by
+    -2 w_j (E'E w)_j + ||w||^2 w_j^2 (E before the pick), so that a pick costs a few products with E
+    (Farahat, Ghodsi and Kamel, 2011).
     """
-    d = scatter.shape[0]
-    total = scatter.diagonal()
-    left = np.array(total)
+    n, d = Xc.shape
+    # Lengths and angles are all that counts, and the triangular factor of a tall matrix has them.
+    root = Xc if n <= d else linalg.qr(Xc, mode="r", check_finite=False)[0][:d]
+    E: Array = np.array(root, order="F")
+    total, power = _measured(E)
+    left, fresh = total, float(power.max(initial=0.0))
     picked: list[int] = []
-    explained: list[float] = []
-    basis = np.empty((min(d, scatter.max_rank), d))
-    n_basis = 0
-    power = _squared_column_norms(scatter)
-    fresh_power = float(power.max(initial=0.0))
-    while len(picked) < min(d, scatter.max_rank):
+    gains: list[float] = []
+    for _ in range(min(n - 1, d)):
         free = left > _DEPENDENT * total
         if not free.any():
             break
-        if float(power[free].max()) < _STALE * fresh_power:
-            scatter = _residual(scatter, basis[:n_basis], picked)
-            n_basis = 0
-            left = np.where(free, scatter.diagonal(), 0.0)
-            power = _squared_column_norms(scatter)
-            fresh_power = float(power.max())
-            continue
+        if float(power[free].max()) < _STALE * fresh:
+            left, power = _measured(E)
+            fresh = float(power.max())
         gain = np.zeros(d)
         np.divide(power, left, out=gain, where=free)
-        best = int(np.argmax(gain))
-        earlier = basis[:n_basis]
-        unit = np.zeros((d, 1))
-        unit[best] = 1.0
-        column = (scatter @ unit)[:, 0] - earlier.T @ earlier[:, best]
-        direction = column / np.sqrt(left[best])
-        image = (scatter @ direction[:, None])[:, 0] - earlier.T @ (earlier @ direction)
-        strength = float(direction @ direction)
-        power = np.maximum(power - direction * (2.0 * image - strength * direction), 0.0)
-        left = np.maximum(left - direction**2, 0.0)
-        left[best] = 0.0
-        basis[n_basis] = direction
-        n_basis += 1
+        # The first of those that gain the same but for rounding, as duplicates do.
+        best = int(np.argmax(gain >= (1.0 - _TIED) * gain.max()))
+        direction = E[:, best] / linalg.norm(E[:, best])
+        w = E.T @ direction
+        gains.append(float(w @ w))
+        power = np.maximum(power - w * (2.0 * (E.T @ (E @ w)) - gains[-1] * w), 0.0)
+        left = np.maximum(left - w**2, 0.0)
+        E = linalg.blas.dger(-1.0, direction, w, a=E, overwrite_a=1)
+        E[:, best] = left[best] = 0.0
         picked.append(best)
-        explained.append(strength)
-    return ColumnSubsetResult(np.array(picked, dtype=np.intp), np.cumsum(explained))
+    return np.array(picked, dtype=np.intp), np.cumsum(gains)
 
 
-def _squared_column_norms(scatter: Scatter) -> Array:
-    """Return ||S_j||^2 for all columns j of S."""
-    if isinstance(scatter, FactoredScatter):
-        gram = scatter.Xc @ scatter.Xc.T
-        norms: Array = np.einsum("ij,ij->j", scatter.Xc, gram @ scatter.Xc) * scatter.factor**2
-        return norms
-    S = scatter.S if isinstance(scatter, DenseScatter) else scatter @ np.eye(scatter.shape[0])
-    squares: Array = np.einsum("ij,ij->j", S, S) * scatter.factor**2
-    return squares
+def _measured(E: Array) -> tuple[Array, Array]:
+    """Return ||e_j||^2 and ||E'e_j||^2 for all columns j."""
+    return np.einsum("ij,ij->j", E, E), np.einsum("ij,ij->j", E, (E @ E.T) @ E)
 
 
-def _residual(scatter: Scatter, basis: Array, picked: list[int]) -> Scatter:
-    """Return the operator of what the picked columns leave of all columns."""
-    if isinstance(scatter, FactoredScatter):
-        span = scatter.Xc[:, picked[-len(basis) :]]
-        frame, _ = linalg.qr(span, mode="economic", check_finite=False)
-        Xc = scatter.Xc - frame @ (frame.T @ scatter.Xc)
-        # Twice is enough: the second pass takes off what rounding left of the first.
-        Xc -= frame @ (frame.T @ Xc)
-        Xc[:, picked] = 0.0
-        return FactoredScatter(Xc, scatter.total_weight).scaled(scatter.factor)
-    S = scatter.S if isinstance(scatter, DenseScatter) else scatter @ np.eye(scatter.shape[0])
-    S = S * scatter.factor - basis.T @ basis
-    S[picked] = 0.0
-    S[:, picked] = 0.0
-    return DenseScatter(S, scatter.total_weight, scatter.max_rank)
-
-
-def pivoted_columns(Xc: Array) -> ColumnSubsetResult:
+def pivoted_columns(Xc: Array) -> tuple[Indices, Array]:
     """Pick columns one by one, each the longest after regression on those before."""
     R, order = linalg.qr(Xc, mode="r", pivoting=True, check_finite=False)
     R = R[: min(Xc.shape)]
@@ -133,4 +75,4 @@ def pivoted_columns(Xc: Array) -> ColumnSubsetResult:
     floor = np.finfo(np.float64).eps * max(Xc.shape) * lengths.max(initial=0.0)
     rank = int(np.count_nonzero(lengths > floor))
     explained = np.cumsum(np.einsum("ij,ij->i", R[:rank], R[:rank]))
-    return ColumnSubsetResult(order[:rank].astype(np.intp), explained)
+    return order[:rank].astype(np.intp), explained

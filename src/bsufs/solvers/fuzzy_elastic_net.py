@@ -12,27 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy import linalg
 
 from bsufs._typing import Array
 from bsufs.scatter import Scatter
-from bsufs.solvers.reweighted import EPS, QuadraticForm, row_weights
+from bsufs.solvers.forms import QuadraticForm
+from bsufs.solvers.reweighted import EPS, row_weights
+from bsufs.solvers.solution import History, Solution
 from bsufs.stiefel import polar_factor
 
-
-@dataclass(frozen=True)
-class ElasticNetResult:
-    """What the alternation found."""
-
-    W: Array
-    Q: Array
-    alpha: float
-    objective_history: Array
-    n_iter: int
-    stopping_reason: str
+# Solve for W given the weights of its rows and the frame Q.
+RidgeStep = Callable[[Array, Array], Array]
 
 
 @dataclass(frozen=True)
@@ -69,7 +61,8 @@ class ElasticNet:
         """Return the alpha in [0, 1] that minimizes the penalty."""
         if self.u > 1.0:
             return self.stationary_share(ridge, row)
-        return 1.0 if ridge < self.s * row else 0.0
+        # Where both weigh the same but for rounding, the one that selects: the row penalty.
+        return 1.0 if ridge < (1.0 - 1e-9) * self.s * row else 0.0
 
     def weights(self, W: Array, alpha: float) -> Array:
         """Return the weights of ||w^i||^2 in the ridge problem that majorizes the penalty."""
@@ -78,95 +71,51 @@ class ElasticNet:
         return weights
 
 
-class RidgeStep(Protocol):
-    """Solve for W given the weights of its rows and the frame."""
-
-    def __call__(self, weights: Array, Q: Array) -> Array:
-        """Return the coefficients."""
+def ridge_step(scatter: Scatter, form: QuadraticForm, ridge: float = 0.0) -> RidgeStep:
+    """Return the step W = (S + diag(weights) + ridge)^(-1) S Q."""
+    return lambda weights, Q: form.inverse(weights + ridge)(scatter @ Q)
 
 
-def exact_ridge_step(scatter: Scatter, form: QuadraticForm) -> RidgeStep:
-    """Return the step W = (S + diag(weights))^(-1) S Q."""
+def uncentered_ridge_step(X: Array, Xc: Array, ridge: float) -> RidgeStep:
+    """Return the step of the public code for a wide X, two of whose factors are not centered."""
 
     def step(weights: Array, Q: Array) -> Array:
-        return form.inverse(weights)(scatter @ Q)
-
-    return step
-
-
-def reference_ridge_step(X: Array, Xc: Array, S: Array | None) -> RidgeStep:
-    """Return the step of the public implementation, with its ridge and its uncentered factors."""
-    if S is not None:
-
-        def tall(weights: Array, Q: Array) -> Array:
-            solution: Array = linalg.solve(
-                S + np.diag(weights + 0.001), S @ Q, assume_a="pos", check_finite=False
-            )
-            return solution
-
-        return tall
-
-    def wide(weights: Array, Q: Array) -> Array:
-        shrunk = (X / (weights + 0.01)).T
+        shrunk = (X / (weights + ridge)).T
         inner = Xc @ shrunk
         inner[np.diag_indices_from(inner)] += 1.0
         solution: Array = shrunk @ linalg.solve(inner, Xc @ Q, check_finite=False)
         return solution
 
-    return wide
+    return step
 
 
 def fuzzy_elastic_net(
     scatter: Scatter,
     W: Array,
     net: ElasticNet,
-    ridge_step: RidgeStep,
+    step: RidgeStep,
     *,
-    share: Callable[[float, float], float],
-    stale_penalty: bool = False,
+    reference: bool = False,
     max_iter: int = 100,
     tol: float = 1e-5,
-) -> ElasticNetResult:
-    """Alternate between frame, share and coefficients.
+) -> tuple[Solution, float]:
+    """Alternate between frame, share and coefficients; return the coefficients and alpha.
 
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S.
-    W : array of shape (d, m)
-        The first coefficients.
-    net : ElasticNet
-        The penalty.
-    ridge_step : callable
-        Gives W from the weights of its rows and Q.
-    share : callable
-        Gives alpha from the two parts of the penalty.
-    stale_penalty : bool, default=False
-        Whether the value takes the penalty of the coefficients before the last step, as the public
-        implementation does.
-    max_iter : int, default=100
-        Iterations at most.
-    tol : float, default=1e-5
-        Stop when the value changes by less, in absolute terms.
-
-    Returns
-    -------
-    ElasticNetResult
-        The iterates and how they were reached.
+    With `reference`, as in the public code, alpha is where the slope vanishes, be it a maximum, and
+    the value that is watched has the penalty of the coefficients before the last step.
     """
     trace = scatter.trace()
-    history: list[float] = []
-    reason = "max_iter"
+    share = net.stationary_share if reference else net.best_share
+    alpha = 0.0
+    history = History(tol)
     image = scatter @ W
     for _ in range(max_iter):
         Q = polar_factor(image)
         before = net.parts(W)
         alpha = share(*before)
-        W = ridge_step(net.weights(W, alpha), Q)
+        W = step(net.weights(W, alpha), Q)
         image = scatter @ W
         loss = trace - 2.0 * float(np.vdot(image, Q)) + float(np.vdot(W, image))
-        history.append(loss + net.value(alpha, *(before if stale_penalty else net.parts(W))))
-        if len(history) > 1 and abs(history[-1] - history[-2]) < tol:
-            reason = "converged"
+        if history.settled(loss + net.value(alpha, *(before if reference else net.parts(W)))):
             break
-    return ElasticNetResult(W, Q, alpha, np.array(history), len(history), reason)
+    return history.solution(W), alpha

@@ -6,12 +6,12 @@ Follows the minimizer b of
 
 as C falls from the value at which b leaves zero. The minimizer is piecewise linear in C; a step
 goes from one change of the active set to the next. Variables are neither centered nor scaled, and
-there is no intercept.
+there is no intercept. (scikit-learn's `lars_path` would need the d x d Gram matrix for a ridge, and
+takes no sparse X.)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,15 +27,6 @@ _COLLINEAR = 1e-14
 _STEPS_PER_VARIABLE = 20
 
 
-@dataclass(frozen=True)
-class LarsResult:
-    """What the path came to."""
-
-    coefficients: Array
-    n_iter: int
-    stopping_reason: str
-
-
 class Design:
     """The variables of a regression, seen through products with their Gram matrix.
 
@@ -46,35 +37,28 @@ class Design:
         self.X: Any = sparse.csc_array(X) if sparse.issparse(X) else np.asarray(X)
         self.ridge = ridge
         self.shape: tuple[int, int] = X.shape
-        self._gram: Array | None = None
+        self._gram: Any = None
         if X.shape[1] <= X.shape[0]:
-            gram: Any = self.X.T @ self.X
-            self._gram = gram.toarray() if sparse.issparse(X) else gram
-
-    def correlations(self, y: Array) -> Array:
-        """Return X'y."""
-        products: Array = self.X.T @ y
-        return products
+            self._gram = self.X.T @ self.X
+            if sparse.issparse(X):
+                self._gram = self._gram.toarray()
 
     def gram_product(self, b: Array) -> Array:
         """Return X'X b, without the ridge."""
-        if self._gram is not None:
-            return self._gram @ b
-        products: Array = self.X.T @ (self.X @ b)
-        return products
+        product: Array = self.X.T @ (self.X @ b) if self._gram is None else self._gram @ b
+        return product
 
     def gram_column(self, rows: Indices, column: int) -> Array:
         """Return some entries of a column of X'X, without the ridge."""
-        if self._gram is not None:
-            entries: Array = self._gram[rows, column]
-            return entries
-        products: Array = self.variables(rows).T @ self.variables(np.array([column]))[:, 0]
-        return products
+        if self._gram is None:
+            return self.variables(rows).T @ self.variables([column])[:, 0]
+        entries: Array = self._gram[rows, column]
+        return entries
 
-    def variables(self, which: Indices) -> Array:
+    def variables(self, which: Any) -> Array:
         """Return some columns of X as a dense array."""
-        columns: Any = self.X[:, which]
-        dense: Array = columns.toarray() if sparse.issparse(columns) else np.asarray(columns)
+        columns = self.X[:, which]
+        dense: Array = columns.toarray() if sparse.issparse(columns) else columns
         return dense
 
 
@@ -84,164 +68,139 @@ class _ActiveSet:
     def __init__(self, design: Design, size: int) -> None:
         self.design = design
         self.variables: list[int] = []
-        # With far more variables than samples a system in the samples is smaller.
-        self._dual = design.ridge > 0 and size > 2 * design.shape[0]
         n = design.shape[0]
+        # With far more variables than samples a system in the samples is smaller.
+        self._dual = design.ridge > 0 and size > 2 * n
         if self._dual:
-            self._columns = np.empty((n, size + 1), order="F")
             self._inner = design.ridge * np.eye(n)
         else:
             self._lower = np.zeros((size + 1, size + 1), order="F")
 
-    def __len__(self) -> int:
-        return len(self.variables)
-
-    def indices(self) -> Indices:
-        return np.array(self.variables, dtype=np.intp)
-
     def add(self, variable: int) -> bool:
         """Let a variable in; return False if it is a combination of those that are in."""
-        size = len(self)
+        size = len(self.variables)
         if self._dual:
-            column = self.design.variables(np.array([variable]))[:, 0]
-            self._columns[:, size] = column
+            column = self.design.variables([variable])[:, 0]
             self._inner += np.multiply.outer(column, column)
-            self.variables.append(variable)
-            return True
-        ridge = self.design.ridge
-        column = self.design.gram_column(np.append(self.indices(), variable), variable)
-        row = linalg.solve_triangular(
-            self._lower[:size, :size], column[:-1], lower=True, check_finite=False
-        )
-        rest = column[-1] + ridge - row @ row
-        if rest <= _COLLINEAR * (column[-1] + ridge):
-            return False
-        self._lower[size, :size] = row
-        self._lower[size, size] = np.sqrt(rest)
+        else:
+            ridge = self.design.ridge
+            column = self.design.gram_column(np.array([*self.variables, variable]), variable)
+            row = linalg.solve_triangular(
+                self._lower[:size, :size], column[:-1], lower=True, check_finite=False
+            )
+            rest = column[-1] + ridge - row @ row
+            if rest <= _COLLINEAR * (column[-1] + ridge):
+                return False
+            self._lower[size, :size] = row
+            self._lower[size, size] = np.sqrt(rest)
         self.variables.append(variable)
         return True
 
-    def remove(self, place: int) -> None:
-        del self.variables[place]
-        size = len(self)
+    def remove(self, place: int) -> int:
+        """Take the variable out that came in at some place; return it."""
+        variable = self.variables.pop(place)
         if self._dual:
-            column = self._columns[:, place].copy()
+            column = self.design.variables([variable])[:, 0]
             self._inner -= np.multiply.outer(column, column)
-            self._columns[:, place:size] = self._columns[:, place + 1 : size + 1].copy()
-            return
+            return variable
         # Only the factor of the variables that came later changes, by a rank-one term.
-        lower = self._lower
-        below, column = lower[place + 1 : size + 1, :place], lower[place + 1 : size + 1, place]
-        corner = lower[place + 1 : size + 1, place + 1 : size + 1]
+        size, lower = len(self.variables), self._lower
+        later = slice(place + 1, size + 1)
+        column, corner = lower[later, place], lower[later, later]
         updated = corner @ corner.T + np.multiply.outer(column, column)
-        lower[place:size, :place] = below.copy()
+        lower[place:size, :place] = lower[later, :place].copy()
         lower[place:size, place:size] = linalg.cholesky(updated, lower=True, check_finite=False)
+        return variable
 
     def solve(self, signs: Array) -> Array:
         """Return (X_A'X_A + ridge)^(-1) signs."""
-        size = len(self)
-        if not self._dual:
-            solution: Array = linalg.cho_solve(
-                (self._lower[:size, :size], True), signs, check_finite=False
-            )
-            return solution
-        X = self._columns[:, :size]
-        factor = linalg.cho_factor(self._inner, lower=True, check_finite=False)
-        fitted = linalg.cho_solve(factor, X @ signs, check_finite=False)
-        outside: Array = (signs - X.T @ fitted) / self.design.ridge
-        return outside
+        solution: Array
+        if self._dual:
+            X = self.design.variables(self.variables)
+            factor = linalg.cho_factor(self._inner, lower=True, check_finite=False)
+            fitted = linalg.cho_solve(factor, X @ signs, check_finite=False)
+            solution = (signs - X.T @ fitted) / self.design.ridge
+        else:
+            lower = self._lower[: signs.size, : signs.size]
+            solution = linalg.cho_solve((lower, True), signs, check_finite=False)
+        return solution
 
 
-def lars(
-    design: Design, y: Array, n_active: int, *, ridge_in_correlations: bool = True
-) -> LarsResult:
-    """Follow the lasso path until a number of variables is active."""
+def lars(design: Design, y: Array, n_active: int, *, ridge_in_correlations: bool = True) -> Array:
+    """Follow the lasso path until a number of variables is active; return the coefficients."""
     d = design.shape[1]
     ridge = design.ridge if ridge_in_correlations else 0.0
-    correlations = design.correlations(y)
+    correlations: Array = design.X.T @ y
     first = float(np.abs(correlations).max(initial=0.0))
     b, recorded = np.zeros(d), np.zeros(d)
     active = _ActiveSet(design, n_active)
-    inactive = np.ones(d, dtype=bool)
-    eligible = np.ones(d, dtype=bool)
+    outside = np.ones(d, dtype=bool)
+    refused = np.zeros(d, dtype=bool)
     dropped = False
-    reason = "max_iter"
-    n_iter = 0
-    while n_iter < _STEPS_PER_VARIABLE * n_active:
-        n_iter += 1
-        candidates = np.flatnonzero(inactive & eligible)
-        level = float(np.abs(correlations[candidates]).max(initial=0.0))
+    for _ in range(_STEPS_PER_VARIABLE * n_active):
+        candidates = np.flatnonzero(outside & ~refused)
+        strengths = np.abs(correlations[candidates])
+        level = float(strengths.max(initial=0.0))
         if not dropped and candidates.size:
-            newcomer = int(candidates[np.abs(correlations[candidates]).argmax()])
-            entered = abs(correlations[newcomer]) > 0 and active.add(newcomer)
-            # One that the active variables span already never enters; the path goes on without.
-            (inactive if entered else eligible)[newcomer] = False
+            newcomer = int(candidates[strengths.argmax()])
+            if level > 0 and active.add(newcomer):
+                outside[newcomer] = False
+            else:
+                # The active variables span it already; the path goes on without.
+                refused[newcomer] = True
             candidates = candidates[candidates != newcomer]
-        A = active.indices()
+        A = np.array(active.variables, dtype=np.intp)
         if ridge_in_correlations and A.size:
             level = float(np.abs(correlations[A]).max())
         if level <= _EXHAUSTED * first or not A.size:
-            reason = "exhausted"
-            recorded = b.copy()
-            break
-        direction, speed = _equiangular(active, np.sign(correlations[A]))
-        full = np.zeros(d)
-        full[A] = direction
-        slopes = design.gram_product(full) + ridge * full
+            return b
+        # The direction in which all active correlations fall alike, and how fast they do.
+        signs = np.sign(correlations[A])
+        solution = active.solve(signs)
+        speed = float((signs @ solution) ** -0.5)
+        direction = speed * solution
+        step = np.zeros(d)
+        step[A] = direction
+        slopes = design.gram_product(step) + ridge * step
         length = _next_entry(
             correlations[candidates], slopes[candidates], level, speed, ridge_in_correlations
         )
-        length = min(length, level / speed)
-        leaving, length, dropped = _next_exit(b[A], direction, length)
+        leaving, length = _next_exit(b[A], direction, min(length, level / speed))
         b[A] += length * direction
         correlations = correlations - length * slopes
         if A.size == n_active:
             recorded = b.copy()
-        if dropped:
-            out = active.variables[leaving]
-            active.remove(leaving)
-            b[out] = 0.0
-            inactive[out] = True
+        dropped = leaving is not None
+        if leaving is not None:
+            variable = active.remove(leaving)
+            b[variable] = 0.0
+            outside[variable] = True
         # Without a ridge a step of no length is the doing of a copy, which is refused next.
-        if len(active) >= n_active and (length > 0 or design.ridge > 0):
-            reason = "enough_active"
+        if len(active.variables) >= n_active and (length > 0 or design.ridge > 0):
             break
-    return LarsResult(recorded, n_iter, reason)
-
-
-def _equiangular(active: _ActiveSet, signs: Array) -> tuple[Array, float]:
-    """Return the direction in which the active correlations fall alike, and how fast they do."""
-    solution = active.solve(signs)
-    speed = float((signs @ solution) ** -0.5)
-    return speed * solution, speed
+    return recorded
 
 
 def _next_entry(
     correlations: Array, slopes: Array, level: float, speed: float, ties_enter: bool
 ) -> float:
     """Return how far to go until an inactive variable is as correlated as the active ones."""
-    closest = np.inf
-    for gap, rate in (
-        (level - correlations, speed - slopes),
-        (level + correlations, speed + slopes),
-    ):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            lengths = gap / rate
-        if ties_enter:
-            # One that is level already and falls behind more slowly has to enter at once.
-            lengths = np.where(rate > 0, np.maximum(lengths, 0.0), np.inf)
-        else:
-            lengths = np.where(lengths > 0, lengths, np.inf)
-        closest = min(closest, float(lengths.min(initial=np.inf)))
-    return closest
+    gaps = np.concatenate([level - correlations, level + correlations])
+    rates = np.concatenate([speed - slopes, speed + slopes])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        lengths = gaps / rates
+    if ties_enter:
+        # One that is level already and falls behind more slowly has to enter at once.
+        lengths = np.where(rates > 0, np.maximum(lengths, 0.0), np.inf)
+    else:
+        lengths = np.where(lengths > 0, lengths, np.inf)
+    return float(lengths.min(initial=np.inf))
 
 
-def _next_exit(b: Array, direction: Array, length: float) -> tuple[int, float, bool]:
-    """Return which coefficient reaches zero first on the way, how far that is, and whether any."""
+def _next_exit(b: Array, direction: Array, length: float) -> tuple[int | None, float]:
+    """Return which coefficient reaches zero first on the way, if any, and how far to go."""
     with np.errstate(divide="ignore", invalid="ignore"):
         lengths = -b / direction
     lengths = np.where(lengths > 0, lengths, np.inf)
     leaving = int(lengths.argmin())
-    if lengths[leaving] < length:
-        return leaving, float(lengths[leaving]), True
-    return -1, length, False
+    return (leaving, float(lengths[leaving])) if lengths[leaving] < length else (None, length)

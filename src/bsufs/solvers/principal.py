@@ -7,13 +7,14 @@ from numbers import Integral
 
 import numpy as np
 
-from bsufs._typing import Array, Indices
-from bsufs.scatter import DenseScatter, FactoredScatter, Scatter, SparseScatter
+from bsufs._typing import Array
+from bsufs.scatter import Scatter
 from bsufs.solvers.components import start_frame
 
 
 def principal_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Array, Array]:
     """Return the leading eigenpairs of S, as many as asked for and no more than it can have."""
+    require_variation(scatter)
     limit = min(scatter.max_rank, scatter.shape[0])
     if isinstance(n_components, Integral) and int(n_components) > limit:
         raise ValueError(
@@ -21,6 +22,15 @@ def principal_frame(scatter: Scatter, n_components: int | float | str) -> tuple[
             f"{n_components}. Ask for fewer, or for 'auto'."
         )
     return start_frame(scatter, n_components)
+
+
+def require_variation(scatter: Scatter) -> None:
+    """Raise an error if no column varies."""
+    if not scatter.diagonal().any():
+        raise ValueError(
+            "X must have at least one column that varies, but every column is constant (after "
+            "weighting, and without never_keep). There is nothing to select."
+        )
 
 
 def in_units_of(scatter: Scatter, weight: float) -> float:
@@ -34,17 +44,3 @@ def in_units_of_data(scatter: Scatter, values: Array | float) -> Array:
     with np.errstate(over="ignore", under="ignore"):
         converted: Array = np.ldexp(values, 2 * scatter.unit_exponent)
     return converted
-
-
-def restricted(scatter: Scatter, features: Indices) -> Scatter:
-    """Return the scatter operator of some of the columns."""
-    if isinstance(scatter, SparseScatter):
-        return SparseScatter(scatter._X[:, features]).scaled(scatter.factor)
-    if isinstance(scatter, FactoredScatter):
-        n = scatter.Xc.shape[0]
-        columns = scatter.Xc[:, features]
-        if features.size >= n:
-            return FactoredScatter(columns, scatter.total_weight).scaled(scatter.factor)
-        return DenseScatter(columns.T @ columns, scatter.total_weight).scaled(scatter.factor)
-    block = scatter._block(features, features)
-    return DenseScatter(np.asarray(block), scatter.total_weight).scaled(scatter.factor)

@@ -10,8 +10,6 @@ and halved while it has more, until it has c.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,12 +25,9 @@ from bsufs.graphs import (
     row_batches,
     symmetric,
 )
-from bsufs.solvers.reweighted import (
-    QuadraticForm,
-    ReweightedResult,
-    plain_value,
-    reweighted_eigenvectors,
-)
+from bsufs.solvers.forms import samples_form
+from bsufs.solvers.reweighted import reweighted_eigenvectors
+from bsufs.solvers.solution import History, Solution
 
 # The neighbors are those of the data at first, and those of the projected data from this
 # iteration on.
@@ -42,100 +37,65 @@ _NOT_ZERO = 1e-9
 _ZERO = 1e-11
 
 
-@dataclass(frozen=True)
-class GraphSettings:
-    """What is asked of the projection and of the graph."""
-
-    n_components: int
-    n_clusters: int
-    n_neighbors: int
-    gamma: float
-    max_iter: int
-    max_reweightings: int
-    tol: float
-    literal: bool
-
-
-@dataclass(frozen=True)
-class StructuredGraphResult:
-    """What the alternation came to."""
-
-    W: Array
-    affinity: Any
-    rank_weight: float
-    objective_history: Array
-    n_iter: int
-    stopping_reason: str
-
-
 def structured_graph(
-    Z: Array, make_form: Callable[[Any], QuadraticForm], settings: GraphSettings
-) -> StructuredGraphResult:
-    """Learn a projection and a graph in pieces.
+    Z: Array,
+    basis: Array | None,
+    *,
+    n_components: int,
+    n_clusters: int,
+    n_neighbors: int,
+    gamma: float,
+    max_iter: int,
+    max_reweightings: int,
+    tol: float,
+    reference: bool = False,
+) -> tuple[Solution, Any, float]:
+    """Learn a projection of standardized data Z and a graph in pieces.
 
-    Parameters
-    ----------
-    Z : array of shape (n, d)
-        Standardized data.
-    make_form : callable
-        Takes the Laplacian of a graph and returns the form Z'LZ.
-    settings : GraphSettings
-        What is asked for.
-
-    Returns
-    -------
-    StructuredGraphResult
-        The projection and the graph.
+    The projection stays in the span of `basis`, if there is one. Returns it with the affinities of
+    the graph and the last weight of the term that asks for pieces. With `reference` neighbors that
+    are equally far, copies of samples, and the value that ends a step of W are treated as in the
+    reference code.
     """
-    c = settings.n_clusters
-    indices, weights, r = adaptive_neighbors(Z, settings.n_neighbors, literal=settings.literal)
+
+    def w_step(A: Any) -> Solution:
+        return reweighted_eigenvectors(
+            samples_form(Z, laplacian(A), basis),
+            n_components,
+            gamma=gamma,
+            max_iter=max_reweightings,
+            tol=tol,
+            plain_value=reference,
+        )
+
+    c = n_clusters
+    indices, weights, r = adaptive_neighbors(Z, n_neighbors, reference=reference)
     rank_weight = r
     A = symmetric(directed_affinity(indices, weights))
     F = lowest_laplacian_eigenvectors(A, c)[1]
-    step = _w_step(make_form(laplacian(A)), settings)
-    history = [step.objective_history[-1]]
-    reason = "max_iter"
-    n_iter = 0
-    while n_iter < settings.max_iter:
-        n_iter += 1
+    step = w_step(A)
+    history = History(None, first=step.objective_history[-1])
+    for iteration in range(1, max_iter + 1):
         P = Z @ step.W
-        if n_iter >= _FIRST_NEW_NEIGHBORS:
+        if iteration >= _FIRST_NEW_NEIGHBORS:
             found = nearest_samples(P, indices.shape[1] + 1)
-            indices = (found.after_first() if settings.literal else found.others()).indices
+            indices = found.others(reference=reference).indices
         costs = pair_distances(P, indices) + rank_weight * pair_distances(F, indices)
         A = symmetric(directed_affinity(indices, onto_simplex(costs / (-2.0 * r))))
-        step = _w_step(make_form(laplacian(A)), settings)
-        history.append(step.objective_history[-1])
+        step = w_step(A)
+        history.values.append(step.objective_history[-1])
         values, vectors = lowest_laplacian_eigenvectors(A, min(c + 1, Z.shape[0]))
-        if values[:c].sum() > _NOT_ZERO:
+        too_few, too_many = values[:c].sum() > _NOT_ZERO, values.sum() < _ZERO
+        if too_few:
             rank_weight *= 2.0
-            F = vectors[:, :c]
-        elif values.sum() < _ZERO:
+        elif too_many:
             rank_weight /= 2.0
-        else:
-            F = vectors[:, :c]
-            if n_iter > 1:
-                reason = "converged"
-                break
-    return StructuredGraphResult(
-        W=step.W,
-        affinity=A,
-        rank_weight=rank_weight,
-        objective_history=np.array(history),
-        n_iter=n_iter,
-        stopping_reason=reason,
-    )
-
-
-def _w_step(form: QuadraticForm, settings: GraphSettings) -> ReweightedResult:
-    return reweighted_eigenvectors(
-        form,
-        settings.n_components,
-        gamma=settings.gamma,
-        max_iter=settings.max_reweightings,
-        tol=settings.tol,
-        value=plain_value(settings.gamma) if settings.literal else None,
-    )
+            continue
+        F = vectors[:, :c]
+        if not too_few and iteration > 1:
+            history.stopping_reason = "converged"
+            break
+    return history.solution(step.W), A, rank_weight
 
 
 def pair_distances(P: Array, indices: Indices) -> Array:

@@ -1,10 +1,9 @@
-"""Choosing without labels: settings, numbers of features, and a consensus of many runs.
+"""Choosing without labels: criteria, settings, numbers of features, and a consensus of many runs.
 
-Nothing in this package ever sees a label: it may import `bsufs.tuning.criteria` and
-`bsufs.metrics.label_free`, never `bsufs.metrics.clustering`.
+Nothing in this package ever sees a label: `bsufs.metrics.clustering` is never imported here.
 """
 
-from bsufs.tuning._grids import default_grid
+from bsufs.tuning._settings import default_grid
 from bsufs.tuning.consensus import ConsensusSelector
 from bsufs.tuning.search import LabelFreeSearch
 

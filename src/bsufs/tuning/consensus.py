@@ -13,14 +13,22 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from bsufs._typing import Array, Mask
+from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.label_free import wilson_interval
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored, in_order_of_rank
 from bsufs.selectors._data import FitData
 from bsufs.selectors.bsufs import BSUFS
 from bsufs.stiefel import polar_factor
-from bsufs.tuning._grids import default_paths
-from bsufs.tuning._wrapped import as_seed, checked_settings, in_threads, selector_inside
+from bsufs.tuning._settings import (
+    as_seed,
+    checked_settings,
+    in_threads,
+    selector_inside,
+    with_most_components,
+)
+
+# The settings of `BSUFS` over which a consensus is formed.
+_PATHS = {"p": [0.0, 0.5, 1.0], "beta_row": [3.0, 10.0, 30.0]}
 
 
 class ConsensusSelector(BaseSelector):
@@ -205,17 +213,16 @@ class ConsensusSelector(BaseSelector):
         inside.set_params(n_features_to_select=self._wanted())
         runs = list(self._runs(inside, seed))
 
-        def scores_of_run(run: BaseSelector) -> Array:
-            return self._scores(run, data)
+        def scores_on(rows: Indices) -> Array:
+            half = FitData(data.X[rows], names=data.names)
+            return np.asarray(np.mean([self._scores(run, half) for run in runs], axis=0))
 
-        def scores_of_draw(draw: FitData) -> Array:
-            return np.asarray(np.mean([self._scores(run, draw) for run in runs], axis=0))
-
-        trials = np.array(
-            in_threads(scores_of_draw, self._draws(data, seed), self.n_jobs)
-            if self.n_pairs
-            else in_threads(scores_of_run, runs, self.n_jobs)
-        )
+        if self.n_pairs:
+            found = in_threads(scores_on, self._halves(data.X.shape[0], seed), self.n_jobs)
+        else:
+            first = with_most_components(runs)
+            found = in_threads(lambda run: self._scores(run, data), runs, self.n_jobs, first)
+        trials = np.array(found)
         self.trial_rankings_ = self._rankings(trials, data)
         return Scored(
             scores=trials.mean(axis=0),
@@ -253,31 +260,30 @@ class ConsensusSelector(BaseSelector):
 
     def _runs(self, inside: BaseSelector, seed: int) -> Iterator[BaseSelector]:
         """Yield a selector for every setting and start."""
-        grid = default_paths(inside) if self.param_grid is None else self.param_grid
+        has_start = isinstance(inside, BSUFS)
+        grid = self.param_grid
+        if grid is None:
+            grid = _PATHS if has_start else {}
         for setting in checked_settings(grid, inside):
             run = clone(inside).set_params(**setting)
-            if not isinstance(run, BSUFS):
-                yield run
-                continue
-            given = not isinstance(run.init, str)
-            yield run if given else run.set_params(init="pca")
-            for rotation in range(1, self.n_rotations + 1):
-                numbers = np.random.default_rng([seed, rotation])
+            given = has_start and not isinstance(run.init, str)
+            yield run.set_params(init="pca") if has_start and not given else run
+            for rotation in range(1, self.n_rotations + 1 if has_start else 1):
+                draw = np.random.default_rng([seed, rotation])
                 if given:
                     start = np.asarray(run.init)
-                    turn = polar_factor(numbers.standard_normal(2 * start.shape[1:]))
+                    turn = polar_factor(draw.standard_normal(2 * start.shape[1:]))
                     yield clone(run).set_params(init=start @ turn)
                 else:
-                    number = int(numbers.integers(2**31))
-                    yield clone(run).set_params(init="rotated-pca", random_state=number)
+                    own_seed = int(draw.integers(2**31))
+                    yield clone(run).set_params(init="rotated-pca", random_state=own_seed)
 
-    def _draws(self, data: FitData, seed: int) -> Iterator[FitData]:
+    def _halves(self, n: int, seed: int) -> Iterator[Indices]:
         """Yield halves of the rows in complementary pairs."""
-        n = data.X.shape[0]
         for number in range(self.n_pairs):
             shuffled = np.random.default_rng([seed, number]).permutation(n)
-            for half in (shuffled[: n // 2], shuffled[n // 2 : 2 * (n // 2)]):
-                yield FitData(data.X[np.sort(half)], names=data.names)
+            yield np.sort(shuffled[: n // 2])
+            yield np.sort(shuffled[n // 2 : 2 * (n // 2)])
 
     def _scores(self, run: BaseSelector, draw: FitData) -> Array:
         """Return the scores, or ranks, of a run in the range from 0 to 1."""
@@ -291,11 +297,10 @@ class ConsensusSelector(BaseSelector):
         """Rank the features in every trial, by the same rules as in the consensus."""
         forced, barred = self._forced_and_barred()
         ties = (data.place, -data.variances)
-        rankings = np.empty(trials.shape, dtype=np.int32)
-        for ranking, scores in zip(rankings, trials, strict=True):
-            best_first = in_order_of_rank(scores, data.variances, forced, barred, ties)
-            ranking[best_first] = np.arange(1, scores.size + 1)
-        return rankings
+        best_first = [
+            in_order_of_rank(scores, data.variances, forced, barred, ties) for scores in trials
+        ]
+        return (np.argsort(best_first, axis=1) + 1).astype(np.int32)
 
     def _finish(self, scored: Scored) -> None:
         super()._finish(scored)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import product
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -20,8 +19,15 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors.aligned_bsufs import AlignedBSUFS
-from bsufs.tuning._grids import default_grid
-from bsufs.tuning._wrapped import Setting, as_seed, checked_settings, in_threads, selector_inside
+from bsufs.tuning._settings import (
+    Setting,
+    as_seed,
+    checked_settings,
+    default_grid,
+    in_threads,
+    selector_inside,
+    with_most_components,
+)
 from bsufs.tuning.criteria import (
     CRITERIA,
     Criterion,
@@ -238,22 +244,27 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self, estimator: BaseSelector, data: FitData, settings: Sequence[Setting]
     ) -> list[_Candidate]:
         """Select with every number of features and every setting."""
+        requests = [
+            (setting, clone(estimator).set_params(n_features_to_select=size, **setting))
+            for size in self._sizes(estimator)
+            for setting in settings
+        ]
 
-        def select(request: tuple[Any, Setting]) -> _Candidate:
-            size, setting = request
-            plain = clone(estimator).set_params(n_features_to_select=size)
-            selector = clone(plain).set_params(**setting)
+        def select(request: tuple[Setting, BaseSelector]) -> _Candidate:
+            setting, selector = request
             try:
                 return _Candidate(setting, selector, clone(selector).fit(data).support_)
             except (TypeError, ValueError) as error:
                 # Where the estimator as it is fails too, the setting is not to blame.
-                plain.fit(data)
+                size = selector.n_features_to_select
+                clone(estimator).set_params(n_features_to_select=size).fit(data)
                 raise ValueError(
                     "param_grid must hold settings with which the estimator can be fitted, but "
                     f"{setting} is none. Correct it or take it out. The reason: {error}"
                 ) from error
 
-        return in_threads(select, product(self._sizes(estimator), settings), self.n_jobs)
+        first = with_most_components([selector for _, selector in requests])
+        return in_threads(select, requests, self.n_jobs, first)
 
     def _judged(
         self, candidates: Sequence[_Candidate], criteria: Sequence[Criterion], data: EvaluationData
@@ -271,12 +282,8 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         of_selectors = [criterion for criterion in criteria if criterion.needs_selector]
         distinct = {candidate.support.tobytes(): candidate for candidate in candidates}
         by_set = dict(zip(distinct, judged(of_sets, distinct.values()), strict=True))
-        rows = [
-            by_set[candidate.support.tobytes()] + by_selector
-            for candidate, by_selector in zip(
-                candidates, judged(of_selectors, candidates), strict=True
-            )
-        ]
+        by_candidate = zip(candidates, judged(of_selectors, candidates), strict=True)
+        rows = [by_set[candidate.support.tobytes()] + own for candidate, own in by_candidate]
         names = [criterion.name for criterion in (*of_sets, *of_selectors)]
         values = dict(zip(names, np.transpose(rows), strict=True))
         return {criterion.name: values[criterion.name] for criterion in criteria}
@@ -316,9 +323,8 @@ def _table(
 ) -> Any:
     """Return a row per candidate, as a data frame where there is pandas."""
     # The one that was taken comes first among equals.
-    order = np.lexsort((np.arange(sizes.size), np.arange(sizes.size) != best, -quality))
-    rank = np.empty(sizes.size, dtype=np.intp)
-    rank[order] = np.arange(1, sizes.size + 1)
+    rows = np.arange(sizes.size)
+    rank = np.argsort(np.lexsort((rows, rows != best, -quality))) + 1
     names = dict.fromkeys(name for candidate in candidates for name in candidate.setting)
     columns: dict[str, Any] = {}
     for name in names:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from tests.inspection.page.browser import CHROMIUM, open_browser
 
 from bsufs import BSUFS
 from bsufs.inspection import Comparison, make_report
 from bsufs.selectors import MaxVariance
 from bsufs.tuning import LabelFreeSearch
-from tests.inspection.page.browser import CHROMIUM, open_browser
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 

@@ -1,9 +1,7 @@
-"""``bsufs datasets``: what is registered, what is at hand, and how to get the rest."""
+"""``bsufs-paper datasets``: what is registered, what is at hand, and how to get the rest."""
 
 from __future__ import annotations
 
-import contextlib
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,17 +11,17 @@ from bsufs.cli._console import dump, print_table
 from bsufs.cli._options import one_of
 
 DataHome = Annotated[
-    Path | None,
-    typer.Option("--data-home", metavar="DIR", help="The folder to look into first."),
+    Path | None, typer.Option("--data-home", metavar="DIR", help="The folder to look into first.")
 ]
+JsonOption = Annotated[bool, typer.Option("--json", metavar="", help="Print as JSON.")]
 _EPILOG = """
 [bold]Examples[/bold]
 
-[cyan]bsufs datasets --json[/cyan]
+[cyan]bsufs-paper datasets --json[/cyan]
 
-[cyan]bsufs datasets show COIL20[/cyan]
+[cyan]bsufs-paper datasets show COIL20[/cyan]
 
-[cyan]bsufs datasets fetch COIL20 --data-home data[/cyan]
+[cyan]bsufs-paper datasets fetch COIL20 --data-home data[/cyan]
 """
 
 
@@ -31,23 +29,29 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(rich_markup_mode="rich")
     group.callback(invoke_without_command=True, epilog=_EPILOG)(datasets)
+    group.command("list")(list_all)
     group.command("fetch")(fetch)
     group.command("show")(show)
     app.add_typer(group, name="datasets")
 
 
 def datasets(
-    context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", metavar="", help="Print as JSON.")] = False,
-    data_home: DataHome = None,
+    context: typer.Context, as_json: JsonOption = False, data_home: DataHome = None
 ) -> None:
     """List the registered datasets, show one, or fetch it."""
     context.obj = data_home
-    if context.invoked_subcommand is not None:
-        return
+    if context.invoked_subcommand is None:
+        list_all(context, as_json, data_home)
+
+
+def list_all(
+    context: typer.Context, as_json: JsonOption = False, data_home: DataHome = None
+) -> None:
+    """List the registered datasets, and which of them are here."""
     from bsufs_paper.datasets import list_datasets
 
-    rows = [_known(info, data_home) for info in list_datasets()]
+    home = data_home or context.obj
+    rows = [_known(info, home) for info in list_datasets()]
     if as_json:
         print(dump(rows), end="")
         return
@@ -61,13 +65,12 @@ def fetch(
     data_home: DataHome = None,
 ) -> None:
     """Download a dataset, check it, and say where it is."""
-    from bsufs_paper.datasets import find_dataset, load_dataset
+    from bsufs_paper.datasets import fetch_dataset, load_dataset
 
-    home = data_home or context.obj
-    known = _registered(name)
-    _silence_downloads()
-    load_dataset(known, home)
-    print(find_dataset(known, home))
+    known, home = _registered(name), data_home or context.obj
+    path = fetch_dataset(known, home)
+    load_dataset(known, home)  # that it can be read is part of the check
+    print(path)
 
 
 def show(
@@ -83,12 +86,6 @@ def show(
         print(f"{key + ':':<13} {value}")
 
 
-def _silence_downloads() -> None:
-    # Where pooch is missing, the loader says what to install.
-    with contextlib.suppress(ImportError):
-        import_module("pooch").get_logger().setLevel("WARNING")
-
-
 def _registered(name: str) -> str:
     from bsufs_paper.datasets import list_datasets
 
@@ -102,6 +99,8 @@ def _known(info: Any, data_home: Path | None) -> dict[str, Any]:
     folder = data_folders(data_home)[0]
     if path is not None:
         state = "present"
+    elif info.generator is not None:
+        state = "drawn by a generator"
     elif info.file.sha256 is not None and info.file.url is not None:
         state = "can be downloaded"
     else:

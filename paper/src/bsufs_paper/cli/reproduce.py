@@ -1,48 +1,48 @@
-"""``bsufs paper``: every table and figure of the paper, beside the printed ones."""
+"""``bsufs-paper reproduce``: every table and figure of the paper, beside the printed ones."""
 
 from __future__ import annotations
 
 import os
 import platform
+import sys
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from bsufs.cli._console import Console, print_table
+from bsufs.cli._options import QuietOption, one_of
 from bsufs_paper.cli._shared import (
     DataHomeOption,
     RetryOption,
     SchedulerOption,
     WorkersOption,
-    command_line,
-    execute,
+    run_all,
 )
-
-from bsufs.cli._console import Console, print_table
-from bsufs.cli._options import QuietOption
 
 if TYPE_CHECKING:
     from bsufs_paper.experiments import Spec
-    from bsufs_paper.reporting import Item
 
 _EPILOG = """
 [bold]Examples[/bold]
 
-[cyan]bsufs paper --quick[/cyan]   a sample, in minutes
+[cyan]bsufs-paper reproduce --quick[/cyan]   a sample, in minutes
 
-[cyan]bsufs paper --only table-acc --only fig-acc[/cyan]   one table and one figure
+[cyan]bsufs-paper reproduce --only table-acc --only fig-acc[/cyan]   one table and one figure
 
-[cyan]bsufs paper --list[/cyan]   what there is
+[cyan]bsufs-paper reproduce --list[/cyan]   what there is
 """
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("paper", epilog=_EPILOG)(paper)
+    app.command("reproduce", epilog=_EPILOG)(reproduce)
 
 
-def paper(
+def reproduce(
     only: Annotated[
         list[str] | None,
         typer.Option("--only", metavar="ID", help="A table or figure; may be given several times."),
@@ -69,77 +69,44 @@ def paper(
 
     A run that was stopped goes on where it was; nothing that was done is done again.
     """
+    import bsufs
+    from bsufs_paper.experiments import ResultStore, paper_specs, with_needed
     from bsufs_paper.reporting import list_items as all_items
+    from bsufs_paper.reporting import write_report
 
     items = all_items()
     if list_items:
         rows = [(item.id, item.title, item.run or "-") for item in items]
         print_table("Tables and figures", ("id", "title", "run"), rows)
         return
-    _reproduce(
-        _chosen(items, only),
-        quick=quick,
-        out=out,
-        jobs=jobs,
-        scheduler=scheduler,
-        data_home=data_home,
-        retry=retry,
-        reporter=Console(quiet),
-    )
-
-
-def _chosen(items: list[Item], only: list[str] | None) -> list[Item]:
-    from bsufs.cli._options import one_of
-
-    if not only:
-        return items
-    names = [item.id for item in items]
-    wanted = {one_of(name, names, "--only") for name in only}
-    return [item for item in items if item.id in wanted]
-
-
-def _reproduce(
-    items: list[Item],
-    *,
-    quick: bool,
-    out: Path,
-    reporter: Console,
-    **how: Any,
-) -> None:
-    from bsufs_paper.experiments import ResultStore, collect, paper_specs, with_needed
-    from bsufs_paper.reporting import write_report
-
+    if only:
+        names = [item.id for item in items]
+        wanted = {one_of(name, names, "--only") for name in only}
+        items = [item for item in items if item.id in wanted]
     known = paper_specs(quick=quick)
+    specs = with_needed([name for name in known if any(i.run == name for i in items)], known)
     # A sample and the whole differ in their rules, so they do not share a folder of results.
     store = ResultStore(out / ("quick" if quick else "full"))
-    specs = with_needed([name for name in known if any(i.run == name for i in items)], known)
+    reporter = Console(quiet)
     start = time.monotonic()
-    execute(specs, store, reporter=reporter, **how)
-    results = collect(specs, store)
+    results = run_all(specs, store, jobs, scheduler, data_home, retry, reporter)
     tasks = sum(part.seconds for part in store.parts())
     info = {
-        "command": command_line(),
+        "command": " ".join(["bsufs-paper", *sys.argv[1:]]),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "quick": quick,
         "protocol": _protocol(specs),
         "seconds": round(time.monotonic() - start, 1),
         "machine": _machine() | {"processor seconds of all tasks": round(tasks)},
-        "version": _version(),
+        "version": bsufs.__version__,
     }
-    page = write_report(results, info, out, items)
-    reporter.say(f"report: {page}")
+    reporter.say(f"report: {write_report(results, info, out, items)}")
 
 
 def _protocol(specs: list[Spec]) -> dict[str, Any]:
     """Return the rules, which all runs that cluster share."""
     rules = [spec.protocol for spec in specs if spec.recipe in ("tuned", "fixed")]
-    return rules[0].as_mapping() if rules else {}
-
-
-def _version() -> str:
-    import bsufs
-
-    return bsufs.__version__
+    return asdict(rules[0]) | {"feature_counts": [*rules[0].feature_counts]} if rules else {}
 
 
 def _machine() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``bsufs run``: a comparison of one's own, from a YAML file."""
+"""``bsufs-paper run``: a comparison of one's own, from a YAML file."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from bsufs.cli._console import Console
+from bsufs.cli._options import QuietOption
 from bsufs_paper.cli._shared import (
     DataHomeOption,
     RetryOption,
     SchedulerOption,
     WorkersOption,
-    execute,
+    run_all,
 )
-
-from bsufs.cli._console import Console
-from bsufs.cli._options import QuietOption
 
 _EPILOG = """
 [bold]Examples[/bold]
 
-[cyan]bsufs run mine.yaml --out results[/cyan]   run it, or go on with it
+[cyan]bsufs-paper run mine.yaml --out results[/cyan]   run it, or go on with it
 
-[cyan]bsufs run mine.yaml --quick[/cyan]   the small version that the spec describes
+[cyan]bsufs-paper run mine.yaml --quick[/cyan]   the small version that the spec describes
 """
 
 
@@ -50,23 +50,14 @@ def run(
 
     A run that was stopped goes on where it was; nothing that was done is done again.
     """
-    from bsufs_paper.experiments import ResultStore, collect, load_spec
-
     from bsufs._atomic import checked_write
+    from bsufs_paper.experiments import ResultStore, load_spec
 
     chosen = [load_spec(path, quick=quick) for path in specs]
     store = ResultStore(out)
     reporter = Console(quiet)
-    execute(
-        chosen,
-        store,
-        jobs=jobs,
-        scheduler=scheduler,
-        data_home=data_home,
-        retry=retry,
-        reporter=reporter,
-    )
-    for name, frame in collect(chosen, store).items():
+    results = run_all(chosen, store, jobs, scheduler, data_home, retry, reporter)
+    for name, frame in results.items():
         text = frame.to_csv(index=False)
         with checked_write(out / f"{name}.csv", force=True) as stream:
             stream.write(text.encode())

@@ -7,13 +7,10 @@ import json
 import os
 import warnings
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
 
-from bsufs_paper.datasets._registry import SourceFile, dataset_info
-
 from bsufs._atomic import atomic_write
-from bsufs._extras import needs
+from bsufs_paper.datasets._registry import SourceFile, dataset_info, named_folders
 
 
 def find_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -> Path | None:
@@ -21,11 +18,20 @@ def find_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -> 
     return _find(dataset_info(name).file, data_folders(data_home))
 
 
+def fetch_dataset(name: str, data_home: str | os.PathLike[str] | None = None) -> Path:
+    """Return where the file of a dataset is, checked; download it where it is absent."""
+    return fetch(dataset_info(name).file, data_home)
+
+
 def dataset_checksum(name: str) -> str | None:
-    """Return the checksum of the file of a dataset, without loading it."""
-    registered = dataset_info(name).file.sha256
-    path = find_dataset(name) if registered is None else None
-    return registered if path is None else _cached_sha256(path, path.stat().st_mtime_ns)
+    """Return what tells the data from others, without loading them: a checksum, or a generator."""
+    info = dataset_info(name)
+    path = find_dataset(name)
+    if path is None and info.generator is not None:
+        return info.generator
+    if path is None or info.file.sha256 is not None:
+        return info.file.sha256
+    return _cached_sha256(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=64)
@@ -37,8 +43,9 @@ def data_folders(data_home: str | os.PathLike[str] | None = None) -> list[Path]:
     """Return the folders to look into, in this order: the argument, ``BSUFS_DATA``, the cache."""
     # The specification of the cache folder says that an empty variable counts as unset.
     cache_root = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    named = [data_home, os.environ.get("BSUFS_DATA"), Path(cache_root) / "bsufs"]
-    return [Path(folder).expanduser() for folder in named if folder]
+    first = [Path(data_home)] if data_home else []
+    folders = [*first, *named_folders(), Path(cache_root) / "bsufs"]
+    return [folder.expanduser() for folder in folders]
 
 
 def fetch(source: SourceFile, data_home: str | os.PathLike[str] | None = None) -> Path:
@@ -131,8 +138,9 @@ def _download(source: SourceFile, folders: list[Path]) -> Path:
             f"{source.name} is in none of {_listed(folders)}, and is not downloaded because its "
             f"checksum is not known. To use it, {by_hand}."
         )
-    with needs(f"The download of {source.name}", "data", otherwise=by_hand):
-        pooch = import_module("pooch")
+    import pooch  # slow, and seldom needed
+
+    pooch.get_logger().setLevel("WARNING")
     try:
         # pooch writes to a temporary file and moves it once the checksum is right.
         pooch.retrieve(

@@ -8,15 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bsufs_paper.datasets._files import fetch, record_checksum
-from bsufs_paper.datasets._registry import DatasetInfo, SourceFile, dataset_info
-from bsufs_paper.datasets._synthetic import (
-    RandomState,
-    add_gaussian_noise,
-    add_salt_and_pepper,
-    append_noise_features,
-    feature_names,
-)
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import Bunch, check_random_state
@@ -24,6 +15,17 @@ from sklearn.utils._param_validation import Interval, validate_parameter_constra
 
 from bsufs._matlab import matlab_arrays
 from bsufs._typing import Array
+from bsufs_paper.datasets._files import fetch, find_dataset, record_checksum
+from bsufs_paper.datasets._registry import DatasetInfo, SourceFile, dataset_info
+from bsufs_paper.datasets._synthetic import (
+    RandomState,
+    add_gaussian_noise,
+    add_salt_and_pepper,
+    append_noise_features,
+    feature_names,
+    make_dartboard1,
+    make_diamond9,
+)
 
 
 def load_dataset(
@@ -37,7 +39,8 @@ def load_dataset(
 
     The file is looked for in `data_home`, in the folder of the environment variable
     ``BSUFS_DATA`` and in the user's cache, in this order; its checksum is verified. Otherwise it
-    is downloaded into the first of these that can be written.
+    is downloaded into the first of these that can be written; Diamond9 and Dartboard1 are drawn
+    instead, by `make_diamond9` and `make_dartboard1`.
 
     Parameters
     ----------
@@ -70,8 +73,6 @@ def load_dataset(
         If the file is not there and cannot be fetched; the message says what to put where.
     ValueError
         If the file is not the registered one or cannot be read.
-    ImportError
-        If a download is needed and pooch is not installed.
 
     See Also
     --------
@@ -101,9 +102,13 @@ def load_dataset(
         caller_name="load_dataset",
     )
     info = dataset_info(name)
-    path = fetch(info.file, data_home)
-    X, labels = _samples_and_labels(path, info)
-    record_checksum(path, info.file)
+    drawn = info.generator is not None and find_dataset(name, data_home) is None
+    if drawn:
+        X, labels = _drawn_samples_and_labels(info)
+    else:
+        path = fetch(info.file, data_home)
+        X, labels = _samples_and_labels(path, info)
+        record_checksum(path, info.file)
     classes, target = np.unique(labels, return_inverse=True)
     n_true = X.shape[1]
     if info.has_noise:
@@ -116,9 +121,15 @@ def load_dataset(
         true_features=np.arange(n_true),
         image_shape=info.image_shape,
         image_order=info.image_order,
-        DESCR=_description(info),
+        DESCR=_description(info, drawn),
         name=info.name,
     )
+
+
+def _drawn_samples_and_labels(info: DatasetInfo) -> tuple[Array, NDArray[np.int64]]:
+    make = {"make_diamond9": make_diamond9, "make_dartboard1": make_dartboard1}[str(info.generator)]
+    drawn = make(info.shape[0], n_noise_features=0, random_state=0)
+    return drawn.data, drawn.target
 
 
 def _samples_and_labels(path: Path, info: DatasetInfo) -> tuple[Array, NDArray[np.int64]]:
@@ -192,13 +203,14 @@ def _feature_names(info: DatasetInfo, n_true: int) -> NDArray[np.str_]:
     return np.array([f"{info.feature_prefix}_{row}_{column}" for row, column in places])
 
 
-def _description(info: DatasetInfo) -> str:
+def _description(info: DatasetInfo, drawn: bool) -> str:
     license = info.file.license or "none stated"
+    source = info.file.url or info.file.name
     return "\n".join(
         [
             f"{info.name}: {info.description}",
             f"{info.shape[0]} samples, {info.shape[1]} features, {info.n_classes} classes.",
-            f"Source: {info.file.url or info.file.name}",
+            f"Source: drawn by {info.generator}, like {source}" if drawn else f"Source: {source}",
             f"License: {license}. {info.file.license_note}".rstrip(),
             f"Reference: {info.citation}",
         ]

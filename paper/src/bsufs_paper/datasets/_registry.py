@@ -1,8 +1,8 @@
 """What is known of each dataset, read from data files: a file more is a dataset more.
 
 The files are those of the folder ``registry`` and, for data of one's own, those whose names end in
-``.dataset.json`` in the folder of the environment variable ``BSUFS_DATA``. Each describes a file of
-data, and the datasets that are read from it.
+``.dataset.json`` in the folders of the environment variable ``BSUFS_DATA``. Each describes a file
+of data, and the datasets that are read from it.
 """
 
 from __future__ import annotations
@@ -62,6 +62,8 @@ class DatasetInfo:
     target_names: tuple[str, ...] | None = None
     n_noise_features: int = 0
     corruption: str | None = None
+    # The function that draws points of the same shape where the file is absent.
+    generator: str | None = None
 
     @property
     def has_noise(self) -> bool:
@@ -73,12 +75,15 @@ def _registry() -> dict[str, DatasetInfo]:
     return _read_registry(tuple(_own_entries()))
 
 
+def named_folders() -> list[Path]:
+    """Return the folders of the environment variable ``BSUFS_DATA``, separated as in ``PATH``."""
+    named = os.environ.get("BSUFS_DATA", "").split(os.pathsep)
+    return [Path(folder).expanduser() for folder in named if folder]
+
+
 def _own_entries() -> list[tuple[Path, int]]:
     """Return the user's own descriptions, with the time of their last change."""
-    folder = os.environ.get("BSUFS_DATA")
-    if not folder:
-        return []
-    entries = sorted(Path(folder).expanduser().glob("*.dataset.json"))
+    entries = [path for f in named_folders() for path in sorted(f.glob("*.dataset.json"))]
     return [(path, path.stat().st_mtime_ns) for path in entries]
 
 

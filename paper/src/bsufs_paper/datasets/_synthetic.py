@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch, check_array, check_random_state
-from sklearn.utils._param_validation import Interval, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, validate_params
 
 from bsufs._typing import Array
 
 RandomState = int | np.random.RandomState | None
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 _NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
-_GENERATOR_CONSTRAINTS: dict[str, list[Any]] = {
-    "n_noise_features": [Interval(Integral, 0, None, closed="left")],
-    "noise_scale": _NOT_NEGATIVE,
-    "random_state": ["random_state"],
-}
 
 
+def _checked(**constraints: list[Any]) -> Callable[[_Function], _Function]:
+    constraints["random_state"] = ["random_state"]
+    check: Callable[[_Function], _Function] = validate_params(
+        constraints, prefer_skip_nested_validation=True
+    )
+    return check
+
+
+def _generator(n_classes: int) -> Callable[[_Function], _Function]:
+    return _checked(
+        n_samples=[Interval(Integral, n_classes, None, closed="left")],
+        n_noise_features=[Interval(Integral, 0, None, closed="left")],
+        noise_scale=_NOT_NEGATIVE,
+    )
+
+
+@_generator(n_classes=9)
 def make_diamond9(
     n_samples: int = 3000,
     *,
@@ -64,7 +78,6 @@ def make_diamond9(
     >>> diamonds.feature_names[:3].tolist()
     ['true_0', 'true_1', 'noise_0']
     """
-    _check_parameters("make_diamond9", n_samples, 9, n_noise_features, noise_scale, random_state)
     random = check_random_state(random_state)
     target = _even_classes(n_samples, 9)
     sides = random.uniform(-1, 1, size=(n_samples, 2))
@@ -82,6 +95,7 @@ def make_diamond9(
     )
 
 
+@_generator(n_classes=4)
 def make_dartboard1(
     n_samples: int = 1000,
     *,
@@ -123,7 +137,6 @@ def make_dartboard1(
     >>> rings.data.shape
     (400, 9)
     """
-    _check_parameters("make_dartboard1", n_samples, 4, n_noise_features, noise_scale, random_state)
     random = check_random_state(random_state)
     target = _even_classes(n_samples, 4)
     sizes = np.bincount(target)
@@ -143,20 +156,17 @@ def make_dartboard1(
     )
 
 
+@_checked(X=["array-like"], sd=_NOT_NEGATIVE)
 def add_gaussian_noise(
     X: ArrayLike, sd: float = 0.01, random_state: RandomState = None
 ) -> NDArray[np.float64]:
     """Return a copy with independent Gaussian noise of mean zero on every value."""
-    validate_parameter_constraints(
-        {"sd": _NOT_NEGATIVE, "random_state": ["random_state"]},
-        {"sd": sd, "random_state": random_state},
-        caller_name="add_gaussian_noise",
-    )
     values = check_array(X, dtype=np.float64)
     noise = check_random_state(random_state).normal(0, sd, size=values.shape)
     return np.asarray(values + noise)
 
 
+@_checked(X=["array-like"], share=[Interval(Real, 0, 1, closed="both")])
 def add_salt_and_pepper(
     X: ArrayLike, share: float = 0.03, random_state: RandomState = None
 ) -> NDArray[np.float64]:
@@ -164,11 +174,6 @@ def add_salt_and_pepper(
 
     Exactly the share of all values is hit, rounded, wherever they are; either end is as likely.
     """
-    validate_parameter_constraints(
-        {"share": [Interval(Real, 0, 1, closed="both")], "random_state": ["random_state"]},
-        {"share": share, "random_state": random_state},
-        caller_name="add_salt_and_pepper",
-    )
     random = check_random_state(random_state)
     values = check_array(X, dtype=np.float64, copy=True, order="C")
     ends = np.vstack([values.min(axis=0), values.max(axis=0)])
@@ -189,26 +194,6 @@ def feature_names(n_true: int, n_noise: int, prefix: str = "true") -> NDArray[np
     """Return the names of true features and of noise features."""
     true = [f"{prefix}_{column}" for column in range(n_true)]
     return np.array(true + [f"noise_{column}" for column in range(n_noise)])
-
-
-def _check_parameters(
-    caller: str,
-    n_samples: int,
-    n_classes: int,
-    n_noise_features: int,
-    noise_scale: float,
-    random_state: RandomState,
-) -> None:
-    constraints = _GENERATOR_CONSTRAINTS | {
-        "n_samples": [Interval(Integral, n_classes, None, closed="left")]
-    }
-    parameters = {
-        "n_samples": n_samples,
-        "n_noise_features": n_noise_features,
-        "noise_scale": noise_scale,
-        "random_state": random_state,
-    }
-    validate_parameter_constraints(constraints, parameters, caller_name=caller)
 
 
 def _even_classes(n_samples: int, n_classes: int) -> NDArray[np.intp]:

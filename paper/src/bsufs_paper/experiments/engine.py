@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 import pandas as pd
-from bsufs_paper.experiments.executors import Executor
-from bsufs_paper.experiments.recipes import Frames, Recipe, find_recipe
+
+from bsufs_paper.experiments.executors import Execute
+from bsufs_paper.experiments.recipes import RECIPES, Frames, Recipe
 from bsufs_paper.experiments.recipes._base import stacked
-from bsufs_paper.experiments.recipes._judging import Judging
+from bsufs_paper.experiments.recipes._judging import Judging, longer
 from bsufs_paper.experiments.specs import Spec
 from bsufs_paper.experiments.store import Outcome, ResultStore, Status
 from bsufs_paper.experiments.tasks import Task
@@ -25,25 +26,16 @@ FAILURES = frozenset({Status.FAILED, Status.TIMEOUT})
 def run_specs(
     specs: Sequence[Spec],
     store: ResultStore,
-    executor: Executor,
+    execute: Execute,
     *,
     retry: Collection[Status] = (),
     observer: Observer | None = None,
 ) -> None:
     """Do all that the specs ask for and the store does not hold yet.
 
-    Parameters
-    ----------
-    specs : sequence of Spec
-        The runs; those that others need come first.
-    store : ResultStore
-        Where results stay.
-    executor : Executor
-        Where tasks are done.
-    retry : collection of Status, default=()
-        Endings after which a task is tried once more, such as `FAILURES`.
-    observer : callable, optional
-        Told of every task that begins and ends.
+    Specs whose winners others use come first. `execute` does the tasks: `local_workers` and
+    `dask_workers` give one. Tasks whose ending is in `retry`, such as `FAILURES`, are tried once
+    more. The observer is told of every task that begins and ends.
     """
     again = _ALWAYS_AGAIN | frozenset(retry)
     tried: set[str] = set()
@@ -57,7 +49,7 @@ def run_specs(
     with store.locked():
         while pending := _pending(specs, store, again, tried):
             tried |= {task.key for task in pending}
-            executor.run(list(pending.items()), watch)
+            execute(list(pending.items()), watch)
 
 
 def _pending(
@@ -69,8 +61,7 @@ def _pending(
     for recipe in recipes(specs, store, judging):
         timeout = recipe.spec.timeout
         for task in recipe.tasks():
-            known = named.get(task, timeout)
-            named[task] = None if known is None or timeout is None else max(known, timeout)
+            named[task] = longer(named.get(task, timeout), timeout)
     named |= judging.tasks()
     return {
         task: timeout
@@ -93,8 +84,14 @@ def recipes(
                 f"the run {spec.name!r} uses the winners of {spec.winners_of!r}, which must be run "
                 "with it. Give that spec too, before it."
             )
-        made[spec.name] = find_recipe(spec.recipe)(spec, store, made, judging)
+        made[spec.name] = _recipe(spec)(spec, store, made, judging)
     return list(made.values())
+
+
+def _recipe(spec: Spec) -> type[Recipe]:
+    if spec.recipe not in RECIPES:
+        raise ValueError(f"recipe must be one of {', '.join(RECIPES)}, got {spec.recipe!r}.")
+    return RECIPES[spec.recipe]
 
 
 def collect(specs: Sequence[Spec], store: ResultStore) -> Frames:
@@ -111,15 +108,9 @@ def collect(specs: Sequence[Spec], store: ResultStore) -> Frames:
 
 def _ended(recipe: Recipe) -> pd.DataFrame:
     """Return how the tasks of a run ended."""
-    described = [
-        *(
-            (probe, {"run": recipe.spec.name, "dataset": name, "method": "", "parameters": "{}"})
-            for name, probe in zip(recipe.spec.datasets, recipe.probes(), strict=True)
-        ),
-        *recipe.described(),
-    ]
+    probes = [(probe, recipe.labels(name)) for name, probe in recipe.probes.items()]
     rows = []
-    for task, labels in described:
+    for task, labels in [*probes, *recipe.described()]:
         part = recipe.store.get(task)
         if part is not None:
             rows.append(
@@ -137,9 +128,6 @@ def _ended(recipe: Recipe) -> pd.DataFrame:
 
 def _sizes(recipe: Recipe) -> pd.DataFrame:
     """Return the sizes of the datasets of a run."""
-    rows = []
-    for name, probe in zip(recipe.spec.datasets, recipe.probes(), strict=True):
-        frame = recipe.store.done(probe)
-        if frame is not None:
-            rows.append({"run": recipe.spec.name, "dataset": name, **frame.iloc[0].to_dict()})
-    return pd.DataFrame(rows)
+    return recipe.collected(
+        (probe, {"run": recipe.spec.name, "dataset": name}) for name, probe in recipe.probes.items()
+    )

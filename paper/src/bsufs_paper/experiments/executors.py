@@ -3,184 +3,132 @@
 from __future__ import annotations
 
 import contextlib
-import queue
 import secrets
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
-from bsufs_paper.experiments.isolation import IsolatedWorker
-from bsufs_paper.experiments.store import Outcome, Status
-from bsufs_paper.experiments.tasks import Task
-from joblib import Parallel, cpu_count, delayed
+from joblib import cpu_count
 
 import bsufs
 from bsufs._extras import needs
+from bsufs_paper.experiments.store import Outcome, Status
+from bsufs_paper.experiments.tasks import Task
+from bsufs_paper.experiments.worker import IsolatedWorker
 
 # Called with a task when it begins (None) and when it has ended, from any thread.
 Watch = Callable[[Task, Outcome | None], None]
+# Does tasks, each with its timeout, in any order; tells of each when it begins and has ended.
+Execute = Callable[[Sequence[tuple[Task, float | None]], Watch], None]
 
 
-class Executor(Protocol):
-    """What the engine needs of a place where tasks are done."""
+@contextlib.contextmanager
+def local_workers(n_jobs: int = -1) -> Iterator[Execute]:
+    """Do tasks for `run_specs` on this machine, `n_jobs` at once (-1: as many as there are cores).
 
-    def __enter__(self) -> Executor: ...
-
-    def __exit__(self, *exception: object) -> None: ...
-
-    def run(self, tasks: Sequence[tuple[Task, float | None]], watch: Watch) -> None:
-        """Do all tasks, each with its timeout, in any order; tell of each when it has ended."""
-        ...
-
-
-class LocalExecutor:
-    """Do tasks on this machine, each in a process of its own.
-
-    joblib's threads look after the processes: one that dies or hangs is replaced, and its
-    neighbors notice nothing.
+    Each is done in a process of its own. One that dies or hangs is replaced, and its neighbors
+    notice nothing.
     """
+    if n_jobs != -1 and n_jobs < 1:
+        raise ValueError(f"n_jobs must be -1 or at least 1, got {n_jobs}.")
+    workers = [IsolatedWorker() for _ in range(cpu_count() if n_jobs == -1 else n_jobs)]
 
-    def __init__(self, n_jobs: int = -1, data_home: str | None = None) -> None:
-        self.n_jobs = cpu_count() if n_jobs == -1 else n_jobs
-        if self.n_jobs < 1:
-            raise ValueError(f"n_jobs must be -1 or at least 1, got {n_jobs}.")
-        self._workers = [IsolatedWorker(data_home) for _ in range(self.n_jobs)]
+    def execute(tasks: Sequence[tuple[Task, float | None]], watch: Watch) -> None:
+        left = deque(tasks)
 
-    def __enter__(self) -> LocalExecutor:
-        return self
+        def look_after(worker: IsolatedWorker) -> None:
+            while left:
+                try:
+                    task, timeout = left.popleft()
+                except IndexError:  # another thread was faster
+                    return
+                watch(task, None)
+                watch(task, worker.run(task, timeout))
 
-    def __exit__(self, *exception: object) -> None:
-        for worker in self._workers:
+        with ThreadPoolExecutor(len(workers)) as threads:
+            try:
+                for ended in as_completed([threads.submit(look_after, w) for w in workers]):
+                    ended.result()
+            except BaseException:
+                left.clear()
+                for worker in workers:
+                    worker.stop()
+                raise
+
+    try:
+        yield execute
+    finally:
+        for worker in workers:
             worker.close()
 
-    def run(self, tasks: Sequence[tuple[Task, float | None]], watch: Watch) -> None:
-        """Do all tasks; a keyboard interrupt ends those that are running."""
-        idle: queue.Queue[IsolatedWorker] = queue.Queue()
-        for worker in self._workers:
-            idle.put(worker)
-        stopping = threading.Event()
 
-        def do(task: Task, timeout: float | None) -> None:
-            if stopping.is_set():
-                return
-            worker = idle.get()
-            try:
-                watch(task, None)
-                try:
-                    outcome = worker.run(task, timeout)
-                except KeyboardInterrupt:  # in the main thread, where a single job runs
-                    watch(task, Outcome(Status.INTERRUPTED, "the run was stopped"))
-                    raise
-                watch(task, outcome)
-            finally:
-                idle.put(worker)
-
-        ended = Parallel(n_jobs=self.n_jobs, backend="threading", return_as="generator_unordered")(
-            delayed(do)(task, timeout) for task, timeout in tasks
-        )
-        try:
-            for _ in ended:
-                pass
-        except BaseException:
-            stopping.set()
-            for worker in self._workers:
-                worker.stop()
-            raise
-        finally:
-            # All threads have let go of their processes before these can be cleared away.
-            for _ in self._workers:
-                idle.get()
-
-
-class DaskExecutor:
-    """Do tasks on the workers of a Dask scheduler, each in a process of its own there.
+@contextlib.contextmanager
+def dask_workers(address: str, data_home: str | None = None) -> Iterator[Execute]:
+    """Do tasks for `run_specs` on the workers of a Dask scheduler, each in a process of its own.
 
     Results come back over the network and are written here, so the machines need no common
-    folder; each needs the datasets, in its folder ``BSUFS_DATA``.
+    folder; each needs the datasets, in `data_home` or in its folder ``BSUFS_DATA``.
     """
+    with needs("The address of a scheduler", "dask"):
+        distributed: Any = import_module("distributed")
+    try:
+        client = distributed.Client(address, timeout=10, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ConnectionError(
+            f"no Dask scheduler answers at {address} ({error}). Start one with `dask scheduler`, "
+            "and workers with `dask worker ADDRESS`."
+        ) from error
+    # Other runs may use the same cluster: what is closed at the end is this one's alone.
+    token = secrets.token_hex(8)
 
-    def __init__(self, address: str, data_home: str | None = None) -> None:
-        with needs("The address of a scheduler", "dask"):
-            distributed: Any = import_module("distributed")
-        self.address = address
-        self._data_home = data_home
-        self._distributed = distributed
-
-    def __enter__(self) -> DaskExecutor:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """Leave: there is nothing to clear away, each `run` connects for itself."""
-
-    def run(self, tasks: Sequence[tuple[Task, float | None]], watch: Watch) -> None:
-        """Do all tasks."""
-        with self._connected() as client:
-            # Other runs may use the same cluster: what is closed at the end is this one's alone.
-            token = secrets.token_hex(8)
-            waiting: dict[Any, Task] = {}
-
-            def submit(task: Task, timeout: float | None) -> Any:
-                key = f"bsufs-{token}-{task.key}"
-                future = client.submit(
-                    _run_on_worker, task, timeout, self._data_home, token, key=key, pure=False
-                )
-                waiting[future] = task
-                return future
-
-            ended = self._distributed.as_completed(with_results=True, raise_errors=False)
-            for task, timeout in tasks:
-                ended.add(submit(task, timeout))
-                watch(task, None)
-            try:
-                for future, result in ended:
-                    task = waiting.pop(future)
-                    if isinstance(result, Outcome):
-                        watch(task, result)
-                    elif client.status != "running" or future.status == "cancelled":
-                        raise self._lost()
-                    else:
-                        watch(task, Outcome(Status.FAILED, _told(result)))
-                    # Let go, so that a worker that dies later does not take a result with it.
-                    future.release()
-            except BaseException:
-                with contextlib.suppress(Exception):  # the scheduler may be gone
-                    client.cancel(list(waiting), force=True)
-                raise
-            finally:
-                with contextlib.suppress(Exception):  # nobody waits for this
-                    client.run(_close_workers_of, token, on_error="ignore")
-
-    @contextlib.contextmanager
-    def _connected(self) -> Iterator[Any]:
+    def execute(tasks: Sequence[tuple[Task, float | None]], watch: Watch) -> None:
+        waiting: dict[Any, Task] = {}
+        for task, timeout in tasks:
+            call = (_run_on_worker, task, timeout, data_home, token)
+            waiting[client.submit(*call, key=f"bsufs-{token}-{task.key}", pure=False)] = task
+            watch(task, None)
+        ended = distributed.as_completed(list(waiting), with_results=True, raise_errors=False)
         try:
-            client = self._distributed.Client(self.address, timeout=10, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise ConnectionError(
-                f"no Dask scheduler answers at {self.address} ({error}). Start one with `dask "
-                "scheduler`, and workers with `dask worker ADDRESS`."
-            ) from error
-        with client, client.as_current():
-            others = set(client.run(_release).values()) - {_release()}
-            if others:
-                raise ValueError(
-                    f"the workers of {self.address} must have bsufs {_release()} as here, got "
-                    f"{', '.join(sorted(others))}. Install the same release everywhere."
-                )
-            yield client
+            for future, result in ended:
+                task = waiting.pop(future)
+                if isinstance(result, Outcome):
+                    watch(task, result)
+                elif client.status != "running" or future.status == "cancelled":
+                    raise ConnectionError(
+                        f"the Dask scheduler at {address} was lost. What was done is kept; start "
+                        "the same command again to go on."
+                    )
+                else:
+                    watch(task, Outcome(Status.FAILED, _in_words(result)))
+                # Let go, so that a worker that dies later does not take a result with it.
+                future.release()
+        except BaseException:
+            with contextlib.suppress(Exception):  # the scheduler may be gone
+                client.cancel(list(waiting), force=True)
+            raise
 
-    def _lost(self) -> ConnectionError:
-        return ConnectionError(
-            f"the Dask scheduler at {self.address} was lost. What was done is kept; start the same "
-            "command again to go on."
-        )
+    with client, client.as_current():
+        others = set(client.run(_release).values()) - {_release()}
+        if others:
+            raise ValueError(
+                f"the workers of {address} must have bsufs {_release()} as here, got "
+                f"{', '.join(sorted(others))}. Install the same release everywhere."
+            )
+        try:
+            yield execute
+        finally:
+            with contextlib.suppress(Exception):  # nobody waits for this
+                client.run(_close_workers_of, token, on_error="ignore")
 
 
 def _release() -> str:
     return bsufs.__version__
 
 
-def _told(result: Any) -> str:
+def _in_words(result: Any) -> str:
     """Return in words what Dask gives in the place of a result."""
     error = result[1] if isinstance(result, tuple) and len(result) > 1 else result
     return f"{type(error).__name__}: {error}"

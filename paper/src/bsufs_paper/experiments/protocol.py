@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from bsufs._typing import Array, Indices
-from bsufs.metrics import (
-    batched_kmeans,
-    clustering_accuracy,
-    normalized_mutual_information,
-    purity,
-)
+from bsufs.metrics import batched_kmeans, clustering_accuracy, normalized_mutual_information, purity
 
 Stage = Literal["search", "confirm"]
 INITIALIZATIONS = ("k-means++", "random", "greedy-k-means++")
@@ -78,69 +73,8 @@ class Protocol:
         if not isinstance(self.seed, int) or self.seed < 0:
             raise ValueError(f"seed must be a non-negative integer, got {self.seed!r}.")
 
-    @classmethod
-    def from_mapping(cls, given: dict[str, Any]) -> Protocol:
-        """Make a protocol of the fields that a spec gives; the others keep their defaults.
-
-        Parameters
-        ----------
-        given : dict
-            Some of the fields by name.
-
-        Returns
-        -------
-        Protocol
-            The rules.
-        """
-        known = {field.name for field in fields(cls)}
-        unknown = sorted(set(given) - known)
-        if unknown:
-            raise ValueError(
-                f"protocol has no field {', '.join(unknown)}; choose from "
-                f"{', '.join(sorted(known))}."
-            )
-        return cls(**given)
-
-    def as_mapping(self) -> dict[str, Any]:
-        """Return the fields by name, as JSON can hold them.
-
-        Returns
-        -------
-        dict
-            For `from_mapping`.
-        """
-        return asdict(self) | {"feature_counts": list(self.feature_counts)}
-
-    def with_init(self, kmeans_init: str) -> Protocol:
-        """Return the same rules with another start of k-means.
-
-        Parameters
-        ----------
-        kmeans_init : str
-            The start.
-
-        Returns
-        -------
-        Protocol
-            The changed copy.
-        """
-        return replace(self, kmeans_init=kmeans_init)
-
     def judging(self, dataset: str, stage: Stage) -> dict[str, Any]:
-        """Return what, with a feature set, determines its scores in one stage.
-
-        Parameters
-        ----------
-        dataset : str
-            Name of the dataset.
-        stage : {"search", "confirm"}
-            Whether settings are searched or the winner is judged: the seeds differ.
-
-        Returns
-        -------
-        dict
-            Arguments of `judge`.
-        """
+        """Return the arguments of `judge` in one stage: the seeds of the two stages differ."""
         search = stage == "search"
         text = f"{self.seed}/{dataset}/{stage}"
         return {

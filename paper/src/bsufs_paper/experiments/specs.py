@@ -10,36 +10,22 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from bsufs_paper.datasets import dataset_info
 from bsufs_paper.experiments.protocol import INITIALIZATIONS, Protocol
-
-from bsufs._extras import needs
 
 ALL_FEATURES = "all"
 # Stands for the number of classes of the dataset, where a method wants to be told.
 N_CLASSES = "n_classes"
 
-_SPEC_FIELDS = frozenset(
-    {
-        "name",
-        "title",
-        "recipe",
-        "datasets",
-        "methods",
-        "protocol",
-        "timeout",
-        "winners_of",
-        "options",
-        "initializations",
-        "quick",
-    }
-)
 _METHOD_FIELDS = frozenset({"label", "selector", "parameters", "grid", "per_count", "options"})
+_PROTOCOL_FIELDS = frozenset(field.name for field in fields(Protocol))
 
 
 @dataclass(frozen=True)
@@ -101,6 +87,9 @@ class Spec:
     initializations: tuple[str, ...] = ()
 
 
+_SPEC_FIELDS = frozenset(field.name for field in fields(Spec)) | {"quick"}
+
+
 def load_spec(source: str | Path | Mapping[str, Any], *, quick: bool = False) -> Spec:
     """Read a spec.
 
@@ -132,8 +121,6 @@ def load_spec(source: str | Path | Mapping[str, Any], *, quick: bool = False) ->
     if isinstance(source, Mapping):
         return _spec(dict(source), "the spec", quick)
     path = Path(source)
-    with needs("A spec in a file", "experiments"):
-        import yaml
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -199,7 +186,9 @@ def _spec(given: dict[str, Any], where: str, quick: bool) -> Spec:
         raise ValueError(
             f"timeout of {where} must be a positive number of seconds, got {timeout!r}."
         )
-    protocol = Protocol.from_mapping(_fields(given.get("protocol"), f"protocol of {where}"))
+    rules = _fields(given.get("protocol"), f"protocol of {where}")
+    _require_known(rules, _PROTOCOL_FIELDS, f"protocol of {where}")
+    protocol = Protocol(**rules)
     return Spec(
         name=str(given["name"]),
         recipe=given["recipe"],

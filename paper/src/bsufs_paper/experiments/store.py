@@ -11,15 +11,16 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from bsufs_paper.experiments.tasks import Task
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from bsufs._atomic import LEFTOVERS, atomic_write
+from bsufs_paper.experiments.tasks import Task
 
 _META = b"bsufs"
 
@@ -95,13 +96,13 @@ class ResultStore:
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Keep other runs out of the folder while this one writes."""
-        with (self.folder / ".lock").open("w") as handle:
-            try:
-                _lock(handle)
-            except BlockingIOError:
-                raise BlockingIOError(
-                    f"another run is writing to {self.folder}. Wait for it, or give another folder."
-                ) from None
+        try:
+            lock = FileLock(self.folder / ".lock").acquire(timeout=0)
+        except Timeout:
+            raise BlockingIOError(
+                f"another run is writing to {self.folder}. Wait for it, or give another folder."
+            ) from None
+        with lock:
             # What another run has done since the folder was opened.
             self._read_new_parts()
             for path in self._unreadable:
@@ -144,14 +145,6 @@ class ResultStore:
         with atomic_write(self._parts / f"{task.key}.parquet") as stream:
             pq.write_table(table, stream)
         self._known[task.key] = _part(meta, table)
-
-
-def _lock(handle: IO[str]) -> None:
-    try:
-        import fcntl
-    except ImportError:  # not on this system: then one run a folder is left to the user
-        return
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _part(meta: dict[str, Any], table: pa.Table) -> Part:

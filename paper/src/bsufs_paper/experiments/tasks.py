@@ -1,7 +1,7 @@
 """The units of work: what one is, what determines its result, and how it is done.
 
 A task is plain data, so that it can be hashed, stored beside its result and sent to another
-process or machine. Each kind of task is one function of this module, found by its name.
+process or machine. Each kind of task is one function of this module.
 """
 
 from __future__ import annotations
@@ -15,28 +15,18 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from bsufs_paper.datasets import dataset_checksum, dataset_info, load_dataset
-from bsufs_paper.experiments.protocol import judge
 
 import bsufs
 from bsufs._typing import Array, Indices
 from bsufs.selectors import all_selectors
+from bsufs_paper.datasets import dataset_checksum, dataset_info, find_dataset, load_dataset
+from bsufs_paper.experiments.protocol import judge
 
 # A column of a result by name: numbers or strings, all columns of the same length.
 Columns = dict[str, Any]
 
-# Raised when a kind of task comes to mean something else: its old results no longer count.
-_MEANING = {
-    "dataset": 1,
-    "rank": 1,
-    "cluster": 1,
-    "recover": 1,
-    "points": 1,
-    "weights": 1,
-    "correlate": 1,
-    "objective": 1,
-    "images": 1,
-}
+# Raised above 1 when a kind of task comes to mean something else: its old results no longer count.
+_MEANING: dict[str, int] = {}
 
 
 class SkippedTask(Exception):
@@ -53,8 +43,8 @@ class Task:
     @classmethod
     def of(cls, kind: str, **arguments: Any) -> Task:
         """Make a task of a kind."""
-        if kind not in _MEANING:
-            raise ValueError(f"kind must be one of {', '.join(_MEANING)}, got {kind!r}.")
+        if kind not in _WORK:
+            raise ValueError(f"kind must be one of {', '.join(_WORK)}, got {kind!r}.")
         return cls(kind, canonical_json(arguments))
 
     @property
@@ -72,7 +62,7 @@ class Task:
             canonical_json(
                 {
                     "kind": self.kind,
-                    "meaning": _MEANING[self.kind],
+                    "meaning": _MEANING.get(self.kind, 1),
                     "arguments": self.arguments,
                     "data": _identity(self.arguments["dataset"]),
                     "release": bsufs.__version__,
@@ -80,10 +70,9 @@ class Task:
             ).encode()
         ).hexdigest()[:32]
 
-    def perform(self, data_home: str | None = None) -> Columns:
+    def perform(self) -> Columns:
         """Do the work."""
-        work: Callable[..., Columns] = globals()[f"_{self.kind}"]
-        return work(data_home=data_home, **self.arguments)
+        return _WORK[self.kind](**self.arguments)
 
 
 @lru_cache(maxsize=256)
@@ -126,15 +115,15 @@ def make_selector(selector: str, n_features: int, parameters: dict[str, Any]) ->
 
 
 @lru_cache(maxsize=2)
-def _loaded(name: str, data_home: str | None, noise_scale: float = 1.0, draw: int = 0) -> Any:
+def _loaded(name: str, noise_scale: float = 1.0, draw: int = 0) -> Any:
     try:
-        bunch = load_dataset(name, data_home, noise_scale=noise_scale, random_state=draw)
+        bunch = load_dataset(name, noise_scale=noise_scale, random_state=draw)
     except FileNotFoundError as error:
         raise SkippedTask(
             f"the file {dataset_info(name).file.name} is not at hand and could not be fetched; "
-            f"`bsufs datasets show {name}` says where to put it"
+            f"`bsufs-paper datasets show {name}` says where to put it"
         ) from error
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError) as error:
         # Can be mended without this run: by another file, or by what is to be installed.
         raise SkippedTask(str(error)) from error
     # Tasks share them: one that wrote into them would change the results of the next.
@@ -143,18 +132,19 @@ def _loaded(name: str, data_home: str | None, noise_scale: float = 1.0, draw: in
     return bunch
 
 
-def _dataset(*, data_home: str | None, dataset: str) -> Columns:
-    """Tell the size of a dataset."""
-    bunch = _loaded(dataset, data_home)
+def _dataset(*, dataset: str) -> Columns:
+    """Tell the size of a dataset, and whether it was drawn in the place of a file."""
+    bunch = _loaded(dataset)
     n_samples, n_features = bunch.data.shape
     return {
         "n_samples": [n_samples],
         "n_features": [n_features],
         "n_classes": [int(np.unique(bunch.target).size)],
+        "drawn": [find_dataset(dataset) is None],
     }
 
 
-def _fitted(X: Array, selector: str, n_features: int, parameters: dict[str, Any]) -> Any:
+def _fitted(X: Array, *, selector: str, parameters: dict[str, Any], n_features: int) -> Any:
     return make_selector(selector, min(n_features, X.shape[1]), parameters).fit(X)
 
 
@@ -165,25 +155,16 @@ def _best_first(fitted: Any, n_features: int) -> Indices:
     return np.argsort(ranking, kind="stable")[:n_features]
 
 
-def _rank(
-    *,
-    data_home: str | None,
-    dataset: str,
-    selector: str,
-    parameters: dict[str, Any],
-    n_features: int,
-) -> Columns:
+def _rank(*, dataset: str, n_features: int, **fit: Any) -> Columns:
     """Rank the features and keep the best."""
-    fitted = _fitted(_loaded(dataset, data_home).data, selector, n_features, parameters)
+    fitted = _fitted(_loaded(dataset).data, n_features=n_features, **fit)
     best = _best_first(fitted, n_features)
     return {"feature": best, "score": np.asarray(fitted.scores_)[best]}
 
 
-def _cluster(
-    *, data_home: str | None, dataset: str, sets: list[list[int]], **judging: Any
-) -> Columns:
+def _cluster(*, dataset: str, sets: list[list[int]], **judging: Any) -> Columns:
     """Judge sets of features."""
-    bunch = _loaded(dataset, data_home)
+    bunch = _loaded(dataset)
     n_clusters = int(np.unique(bunch.target).size)
     parts: list[Columns] = []
     for features in sets:
@@ -198,20 +179,14 @@ def _cluster(
 
 
 def _recover(
-    *,
-    data_home: str | None,
-    dataset: str,
-    noise_scale: float,
-    selector: str,
-    parameters: dict[str, Any],
-    draws: list[int],
+    *, dataset: str, noise_scale: float, parameters: dict[str, Any], draws: list[int], **fit: Any
 ) -> Columns:
     """Select two features in every draw of the noise."""
     chosen = []
     for draw in draws:
-        bunch = _loaded(dataset, data_home, noise_scale, draw)
+        bunch = _loaded(dataset, noise_scale, draw)
         seeded = {name: draw if value == "draw" else value for name, value in parameters.items()}
-        chosen.append(_best_first(_fitted(bunch.data, selector, 2, seeded), 2))
+        chosen.append(_best_first(_fitted(bunch.data, parameters=seeded, n_features=2, **fit), 2))
     best = np.stack(chosen)
     return {
         "draw": np.asarray(draws),
@@ -221,34 +196,19 @@ def _recover(
     }
 
 
-def _points(
-    *,
-    data_home: str | None,
-    dataset: str,
-    noise_scale: float,
-    features: list[int],
-    draw: int,
-) -> Columns:
+def _points(*, dataset: str, noise_scale: float, features: list[int], draw: int) -> Columns:
     """Return the samples of one draw in the plane of two features."""
-    bunch = _loaded(dataset, data_home, noise_scale, draw)
+    bunch = _loaded(dataset, noise_scale, draw)
     x, y = features
     return {"x": bunch.data[:, x], "y": bunch.data[:, y], "label": bunch.target}
 
 
-def _weights(
-    *,
-    data_home: str | None,
-    dataset: str,
-    selector: str,
-    parameters: dict[str, Any],
-    n_features: int,
-    matrix: str,
-) -> Columns:
+def _weights(*, dataset: str, matrix: str, **fit: Any) -> Columns:
     """Return the entries of a transformation matrix: an attribute, or "both" sparse copies of W.
 
     Both: the row-sparse copy, with a zero also where the element-sparse copy has one.
     """
-    fitted = _fitted(_loaded(dataset, data_home).data, selector, n_features, parameters)
+    fitted = _fitted(_loaded(dataset).data, **fit)
     if matrix == "both":
         W = fitted.row_sparse_components_.T * (fitted.element_sparse_components_.T != 0)
     else:
@@ -257,17 +217,10 @@ def _weights(
     return {"feature": feature.ravel(), "component": component.ravel(), "value": W.ravel()}
 
 
-def _correlate(
-    *,
-    data_home: str | None,
-    dataset: str,
-    selector: str,
-    parameters: dict[str, Any],
-    n_features: int,
-) -> Columns:
+def _correlate(*, dataset: str, n_features: int, **fit: Any) -> Columns:
     """Correlate the selected features."""
-    X = _loaded(dataset, data_home).data
-    best = _best_first(_fitted(X, selector, n_features, parameters), n_features)
+    X = _loaded(dataset).data
+    best = _best_first(_fitted(X, n_features=n_features, **fit), n_features)
     i, j = np.indices((best.size, best.size))
     return {
         "i": i.ravel() + 1,
@@ -278,22 +231,15 @@ def _correlate(
     }
 
 
-def _objective(
-    *,
-    data_home: str | None,
-    dataset: str,
-    selector: str,
-    parameters: dict[str, Any],
-    n_features: int,
-) -> Columns:
+def _objective(*, dataset: str, parameters: dict[str, Any], **fit: Any) -> Columns:
     """Return the objective after every iteration, and how many features were alive."""
     alive: list[int] = []
 
     def watch(progress: Any) -> None:
         alive.append(int(progress.n_alive))
 
-    X = _loaded(dataset, data_home).data
-    fitted = _fitted(X, selector, n_features, parameters | {"callback": watch})
+    X = _loaded(dataset).data
+    fitted = _fitted(X, parameters=parameters | {"callback": watch}, **fit)
     history = fitted.objective_history_
     return {
         "iteration": np.arange(history.size),
@@ -302,19 +248,10 @@ def _objective(
     }
 
 
-def _images(
-    *,
-    data_home: str | None,
-    dataset: str,
-    selector: str,
-    parameters: dict[str, Any],
-    n_features: int,
-    n_images: int,
-    seed: int,
-) -> Columns:
+def _images(*, dataset: str, n_features: int, n_images: int, seed: int, **fit: Any) -> Columns:
     """Return a few pictures and which of their pixels were selected."""
-    bunch = _loaded(dataset, data_home)
-    best = _best_first(_fitted(bunch.data, selector, n_features, parameters), n_features)
+    bunch = _loaded(dataset)
+    best = _best_first(_fitted(bunch.data, n_features=n_features, **fit), n_features)
     selected = np.zeros(bunch.data.shape[1], dtype=bool)
     selected[best] = True
     shown = np.random.default_rng(seed).choice(len(bunch.data), n_images, replace=False)
@@ -329,3 +266,16 @@ def _images(
         "value": np.concatenate([picture.ravel() for picture in pictures]),
         "selected": np.tile(selected.reshape(shape, order=order).ravel(), n_images),
     }
+
+
+_WORK: dict[str, Callable[..., Columns]] = {
+    "dataset": _dataset,
+    "rank": _rank,
+    "cluster": _cluster,
+    "recover": _recover,
+    "points": _points,
+    "weights": _weights,
+    "correlate": _correlate,
+    "objective": _objective,
+    "images": _images,
+}

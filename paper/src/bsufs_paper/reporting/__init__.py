@@ -1,14 +1,17 @@
 """Result tables in; tables, figures and one HTML report out. Imports no selector and no solver."""
 
-from bsufs._extras import needs
-
-with needs("bsufs_paper.reporting", "report"):
-    from bsufs_paper.reporting.catalog import Item, list_items
-    from bsufs_paper.reporting.html import write_report
-    from bsufs_paper.reporting.results import Results
-    from bsufs_paper.reporting.sections import NamedFigure, NamedTable, Section, Verdict
-    from bsufs_paper.reporting.targets import Target, measure_targets
-    from bsufs_paper.reporting.views import make_section
+from bsufs_paper.reporting.html import write_report
+from bsufs_paper.reporting.results import Results
+from bsufs_paper.reporting.sections import (
+    Item,
+    NamedFigure,
+    NamedTable,
+    Section,
+    Verdict,
+    list_items,
+)
+from bsufs_paper.reporting.targets import Target, measure_targets
+from bsufs_paper.reporting.views import make_section
 
 __all__ = [
     "Item",

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from bsufs_paper.reporting.catalog import Item, list_items
-from bsufs_paper.reporting.results import Results
-from bsufs_paper.reporting.sections import CELL_COLUMNS, Section, Verdict
-from bsufs_paper.reporting.style import encode
-from bsufs_paper.reporting.targets import Target, measure_targets
-from bsufs_paper.reporting.views import make_section
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from bsufs._atomic import atomic_write
+from bsufs_paper.reporting.results import Results
+from bsufs_paper.reporting.sections import CELL_COLUMNS, Item, Section, Verdict, list_items
+from bsufs_paper.reporting.style import encode
+from bsufs_paper.reporting.targets import Target, measure_targets
+from bsufs_paper.reporting.views import make_section
 
 _MARKS = {
     Verdict.WITHIN: ("●", "within"),
@@ -59,28 +58,13 @@ def write_report(
     out_dir: str | os.PathLike[str],
     items: Sequence[str | Item] | None = None,
 ) -> Path:
-    """Write the report: `report.html`, `summary.md`, `cells.csv`, and `figures`.
+    """Write `report.html`, `summary.md`, `cells.csv` and `figures` to a folder; return the page.
 
-    Parameters
-    ----------
-    results : mapping of str to pandas.DataFrame
-        What was measured; see `Results`. Any frame may be absent or empty.
-    info : mapping
-        What is known of the run: version, command, created, quick, protocol, machine, seconds.
-    out_dir : path-like
-        Folder to write to; made where it is absent. Files of an earlier report are replaced.
-    items : sequence of str or Item, or None, default=None
-        Tables and figures to show, by id; None for all.
-
-    Returns
-    -------
-    pathlib.Path
-        The page.
-
-    Notes
-    -----
-    A table or figure that cannot be made shows its error in its place. Every file is written beside
-    its place and then moved, so a reader never sees half of one.
+    `results` are the frames of a run (see `Results`), any of which may be absent or empty; `info`
+    says what is known of it: version, command, created, quick, protocol, machine, seconds. `items`
+    are the tables and figures to show, None for all. One that cannot be made shows its error in its
+    place. Every file is written beside its place and then moved, so a reader never sees half of
+    one; those of an earlier report are replaced.
     """
     chosen = _chosen(items)
     measured = Results(results, info)
@@ -144,7 +128,7 @@ def _block(section: Section) -> _Block:
 
 
 def _grids(cells: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the cells as one grid a metric, for the template."""
+    """Return the cells as one grid per metric, for the template."""
     grids = []
     for metric, rows in cells.groupby("metric", sort=False):
         columns = list(dict.fromkeys(rows["column"]))

@@ -26,6 +26,7 @@ COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("n_features_nmi", "n_settings", "n_distinct_sets"),
         ),
         "tasks": ("run", "kind", "dataset", "method", "parameters", "status", "reason", "seconds"),
+        "datasets": ("run", "dataset", "n_samples", "n_features", "n_classes", "drawn"),
         "recovery": ("run", "dataset", "noise_scale", "method", "draw", "found"),
         "points": (
             *("run", "dataset", "noise_scale", "method", "x", "y", "label"),
@@ -37,6 +38,9 @@ COLUMNS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "images": ("run", "dataset", "method", "sample", "row", "column", "value", "selected"),
     }
 )
+
+# Tables of the paper, by name.
+Printed = Mapping[str, pd.DataFrame]
 
 # The paper's numbers match plain k-means++; other initializations have a table of their own.
 KMEANS_INIT = "k-means++"
@@ -97,17 +101,13 @@ class Results:
             if reasons:
                 first = next((reason for reason in reasons if reason), "")
                 return f"{status}: {first}" if first else status
-        if tasks:
-            return "no scores, although its tasks are done"
-        return "--quick leaves it out" if self.info.get("quick") else "not asked for (--only)"
+        if self.info.get("quick"):
+            return "--quick leaves it out"
+        return "no scores, although its tasks are done" if tasks else "not asked for (--only)"
 
 
 def confirmed_rows(
-    results: Results,
-    run: str,
-    metric: str,
-    *,
-    kmeans_init: str = KMEANS_INIT,
+    results: Results, run: str, metric: str, *, kmeans_init: str = KMEANS_INIT
 ) -> pd.DataFrame:
     """Return the repetitions with fresh seeds at the setting that won the search."""
     scores = results.select("scores", run=run, kmeans_init=kmeans_init)
@@ -143,11 +143,7 @@ def summarize(rows: pd.DataFrame, metric: str, by: tuple[str, ...]) -> pd.DataFr
 
 
 def confirmed(
-    results: Results,
-    run: str,
-    metric: str,
-    *,
-    kmeans_init: str = KMEANS_INIT,
+    results: Results, run: str, metric: str, *, kmeans_init: str = KMEANS_INIT
 ) -> pd.DataFrame:
     """Return what stands in a cell: mean and spread at the winner, by dataset and method."""
     rows = confirmed_rows(results, run, metric, kmeans_init=kmeans_init)

@@ -1,21 +1,66 @@
-"""What a view hands to the page: cells with a verdict, figures, and sentences."""
+"""Items of the report, one small file each in `items`, and what a view makes of one: a section."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
-from bsufs_paper.reporting.catalog import Item
+import yaml
 from matplotlib.figure import Figure
 
 CELL_COLUMNS = (
     *("row", "column", "metric", "paper", "paper_sd", "here", "here_sd"),
     *("n_features_paper", "n_features_here", "difference_in_sd", "verdict", "reason"),
 )
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure of the report."""
+
+    id: str
+    title: str
+    caption: str
+    run: str
+    view: str
+    printed: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def is_figure(self) -> bool:
+        """Whether the drawing is the message, and the numbers are beside it."""
+        return self.id.startswith("fig-")
+
+
+@cache
+def _items() -> tuple[Item, ...]:
+    folder = files("bsufs_paper.reporting") / "items"
+    texts = {entry.name: entry.read_text(encoding="utf-8") for entry in folder.iterdir()}
+    return tuple(_item(yaml.safe_load(texts[name])) for name in sorted(texts))
+
+
+def _item(fields: dict[str, Any]) -> Item:
+    printed = fields.pop("printed", ())
+    return Item(
+        **fields
+        | {
+            "caption": " ".join(fields["caption"].split()),
+            "printed": (printed,) if isinstance(printed, str) else tuple(printed),
+            "options": MappingProxyType(fields.get("options") or {}),
+        }
+    )
+
+
+def list_items() -> list[Item]:
+    """Return every table and figure of the report, in its order."""
+    return list(_items())
 
 
 class Verdict(StrEnum):

@@ -1,4 +1,4 @@
-"""How figures look: one color a method everywhere, safe for the color-blind; files stay small."""
+"""How figures look: one color per method everywhere, safe for the color-blind; files stay small."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _METHODS: dict[str, tuple[str, str, str]] = {
     "Case IV": ("#d55e00", "o", "-"),
 }
 _OTHER = ("#777777", "+", "-.")
-# Light to dark, told apart in grey as well: the values of an ordered quantity.
+# Light to dark, told apart in gray as well: the values of an ordered quantity.
 SEQUENCE = ("#c9d9ea", "#6c9bc7", "#1f4e79", "#0a2038")
 HEAT = "cividis"
 CLASSES = (

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import pandas as pd
+
 from bsufs_paper.reporting.paper import METHODS, PUBLIC_DATASETS, load_printed
 from bsufs_paper.reporting.results import Results, confirmed
 from bsufs_paper.reporting.sections import Verdict, judge

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 import pandas as pd
+
 from bsufs_paper.experiments.recipes._judging import Judging
 from bsufs_paper.experiments.specs import Method, Spec
 from bsufs_paper.experiments.store import ResultStore, Status
@@ -26,11 +28,7 @@ class Recipe(ABC):
     needed_options: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
-        self,
-        spec: Spec,
-        store: ResultStore,
-        others: Mapping[str, Recipe],
-        judging: Judging,
+        self, spec: Spec, store: ResultStore, others: Mapping[str, Recipe], judging: Judging
     ) -> None:
         if spec.winners_of is not None and not self.may_use_winners:
             raise ValueError(
@@ -58,29 +56,20 @@ class Recipe(ABC):
 
     @abstractmethod
     def described(self) -> Iterator[tuple[Task, dict[str, Any]]]:
-        """Yield the tasks of each method and dataset."""
+        """Yield the tasks of each method and dataset, with the labels of their rows."""
 
-    def winners(self) -> pd.DataFrame:
-        """Return the best setting of each method on each dataset, as far as they are known."""
-        return pd.DataFrame()
-
-    # ------------------------------------------------------------------------------- for recipes
-
-    def probes(self) -> list[Task]:
-        """Return the tasks that look whether the datasets are there."""
-        return [Task.of("dataset", dataset=name) for name in self.spec.datasets]
+    @cached_property
+    def probes(self) -> dict[str, Task]:
+        """The tasks that look whether the datasets are there, by name."""
+        return {name: Task.of("dataset", dataset=name) for name in self.spec.datasets}
 
     def datasets(self) -> list[str]:
         """Return the datasets that are there."""
-        return [
-            name
-            for name, probe in zip(self.spec.datasets, self.probes(), strict=True)
-            if self.store.done(probe) is not None
-        ]
+        return [name for name, probe in self.probes.items() if self.store.done(probe) is not None]
 
     def n_features(self, dataset: str) -> int:
         """Return how many features a dataset has."""
-        frame = self.store.done(Task.of("dataset", dataset=dataset))
+        frame = self.store.done(self.probes[dataset])
         assert frame is not None  # asked for datasets that are there
         return int(frame["n_features"].iloc[0])
 
@@ -102,14 +91,17 @@ class Recipe(ABC):
         part = self.store.get(task)
         return part is not None and part.status in (Status.DONE, Status.FAILED, Status.TIMEOUT)
 
-    def labels(self, dataset: str, method: Method, parameters: dict[str, Any]) -> dict[str, Any]:
+    def labels(
+        self, dataset: str, method: str = "", parameters: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         """Return the columns that say to what a row belongs."""
-        return {
-            "run": self.spec.name,
-            "dataset": dataset,
-            "method": method.label,
-            "parameters": canonical_json(parameters),
-        }
+        text = canonical_json(parameters or {})
+        return {"run": self.spec.name, "dataset": dataset, "method": method, "parameters": text}
+
+    def collected(self, described: Iterable[tuple[Task, dict[str, Any]]]) -> pd.DataFrame:
+        """Return the results of finished tasks below each other, each row with its labels."""
+        frames = [(self.store.done(task), labels) for task, labels in described]
+        return stacked([labeled(frame, labels) for frame, labels in frames if frame is not None])
 
 
 def labeled(frame: pd.DataFrame, labels: dict[str, Any]) -> pd.DataFrame:

@@ -6,14 +6,18 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bsufs._typing import Array
 from bsufs_paper.experiments.store import Part, ResultStore, Status
 from bsufs_paper.experiments.tasks import Task, canonical_json, set_id
-
-from bsufs._typing import Array
 
 _SCORES = ("acc", "nmi", "nmi_arithmetic", "purity")
 # A cluster task is this many runs of k-means: about a second, so that little is lost with one.
 _RUNS_PER_TASK = 150
+
+
+def longer(one: float | None, other: float | None) -> float | None:
+    """Return the longer of two timeouts, of which None is the longest."""
+    return None if one is None or other is None else max(one, other)
 
 
 class Judging:
@@ -60,9 +64,7 @@ class Judging:
         missing = {name: sorted(found) for name, found in sets.items() if name not in known}
         if missing:
             self._asked.setdefault(where, {}).update(missing)
-            known_timeout = self._timeouts.setdefault(where, timeout)
-            both = (known_timeout, timeout)
-            self._timeouts[where] = None if None in both else max(t for t in both if t is not None)
+            self._timeouts[where] = longer(self._timeouts.get(where, timeout), timeout)
         return all(
             (*where, name) in self._suspect and self._is_over(self._alone(where, features))
             for name, features in missing.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from bsufs_paper.experiments.recipes._base import Frames, Recipe, labeled, stacked
+from bsufs_paper.experiments.recipes._base import Frames, Recipe
 from bsufs_paper.experiments.tasks import Task
 
 
@@ -22,7 +22,7 @@ class Single(Recipe):
 
     def tasks(self) -> list[Task]:
         """Return the tasks that can be named by now."""
-        return self.probes() + [task for task, _ in self.described()]
+        return [*self.probes.values()] + [task for task, _ in self.described()]
 
     def described(self) -> Iterator[tuple[Task, dict[str, Any]]]:
         """Yield the tasks of each method and dataset."""
@@ -38,13 +38,8 @@ class Single(Recipe):
                         parameters=parameters,
                         **(options | method.options),
                     )
-                    yield task, self.labels(dataset, method, parameters)
+                    yield task, self.labels(dataset, method.label, parameters)
 
     def frames(self) -> Frames:
         """Return what there is."""
-        found = []
-        for task, labels in self.described():
-            frame = self.store.done(task)
-            if frame is not None:
-                found.append(labeled(frame, labels))
-        return {self.spec.options["frame"]: stacked(found)}
+        return {self.spec.options["frame"]: self.collected(self.described())}

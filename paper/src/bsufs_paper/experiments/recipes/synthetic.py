@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from bsufs_paper.experiments.recipes._base import Frames, Recipe, labeled, stacked
-from bsufs_paper.experiments.specs import Method
 from bsufs_paper.experiments.tasks import Task
 
 
@@ -22,7 +21,7 @@ class Recovery(Recipe):
 
     def tasks(self) -> list[Task]:
         """Return the tasks that can be named by now."""
-        tasks = self.probes() + [task for task, _ in self.described()]
+        tasks = [*self.probes.values()] + [task for task, _ in self.described()]
         return tasks + [task for task, _ in self._points()]
 
     def described(self) -> Iterator[tuple[Task, dict[str, Any]]]:
@@ -40,62 +39,34 @@ class Recovery(Recipe):
                             parameters=parameters,
                             draws=draws,
                         )
-                        yield task, self._labels(dataset, method, parameters, scale)
+                        # The paper calls the sets with noise features by the plain names.
+                        plain = dataset.removesuffix("-noise")
+                        labels = self.labels(plain, method.label, parameters)
+                        yield task, labels | {"noise_scale": scale}
 
     def frames(self) -> Frames:
         """Return what there is."""
-        rates, points = [], []
+        rates = []
         for task, labels in self.described():
             part = self.store.get(task)
             if part is not None and len(part.frame):
                 seconds = part.seconds / len(part.frame)
                 rates.append(labeled(part.frame.assign(seconds=seconds), labels))
-        for task, labels in self._points():
-            frame = self.store.done(task)
-            if frame is not None:
-                points.append(labeled(frame, labels))
-        return {"recovery": stacked(rates), "points": stacked(points)}
-
-    def _labels(
-        self, dataset: str, method: Method, parameters: dict[str, Any], scale: float
-    ) -> dict[str, Any]:
-        # The paper calls the sets with noise features by the plain names.
-        plain = dataset.removesuffix("-noise")
-        return self.labels(plain, method, parameters) | {"noise_scale": scale}
+        return {"recovery": stacked(rates), "points": self.collected(self._points())}
 
     def _points(self) -> Iterator[tuple[Task, dict[str, Any]]]:
         """Yield the tasks that give the points of a panel, and what they show."""
         scale = self.spec.options["shown_noise_scale"]
-        panels: dict[str, dict[str, list[int]]] = {
-            dataset.removesuffix("-noise"): {"data": [0, 1]} for dataset in self.datasets()
-        }
         full_names = {dataset.removesuffix("-noise"): dataset for dataset in self.datasets()}
+        panels = [(dataset, "data", [0, 1]) for dataset in full_names]
         for task, labels in self.described():
             frame = self.store.done(task)
             if labels["noise_scale"] == scale and frame is not None:
-                first = frame.iloc[0]
-                panels[labels["dataset"]][labels["method"]] = [
-                    int(first["first"]),
-                    int(first["second"]),
-                ]
-        for dataset, panel in panels.items():
-            for method, features in panel.items():
-                x, y = sorted(features)
-                task = Task.of(
-                    "points",
-                    dataset=full_names[dataset],
-                    noise_scale=scale,
-                    features=[x, y],
-                    draw=0,
-                )
-                yield (
-                    task,
-                    {
-                        "run": self.spec.name,
-                        "dataset": dataset,
-                        "noise_scale": scale,
-                        "method": method,
-                        "x_feature": x,
-                        "y_feature": y,
-                    },
-                )
+                chosen = sorted(int(frame[place].iloc[0]) for place in ("first", "second"))
+                panels.append((labels["dataset"], labels["method"], chosen))
+        for dataset, method, (x, y) in panels:
+            task = Task.of(
+                "points", dataset=full_names[dataset], noise_scale=scale, features=[x, y], draw=0
+            )
+            labels = {"run": self.spec.name, "dataset": dataset, "noise_scale": scale}
+            yield task, labels | {"method": method, "x_feature": x, "y_feature": y}

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
 
 import pandas as pd
+
 from bsufs_paper.reporting.results import Results
+from bsufs_paper.reporting.sections import Item, NamedFigure, Section, cells_frame, make_cell
 
 RIVALS = ("BSUFS", "BSUFS (paper's grid)")
 RANDOM = "Random"
@@ -34,6 +38,33 @@ def value(table: pd.DataFrame, key: tuple[str | float, ...], column: str) -> flo
     if key not in table.index:
         return math.nan
     return float(table.loc[key, column])
+
+
+def measured(table: pd.DataFrame, key: tuple[str | float, ...]) -> dict[str, float]:
+    """Return what a cell holds of a summary."""
+    columns = {"here": "mean", "here_sd": "sd", "n_features_here": "n_features"}
+    return {name: value(table, key, column) for name, column in columns.items()}
+
+
+def cell_grid(
+    results: Results,
+    run: str,
+    metric: str,
+    datasets: Iterable[str],
+    methods: Iterable[str],
+    fill: Callable[[str, str], Mapping[str, float]],
+) -> list[dict[str, Any]]:
+    """Return a cell for each dataset and method, with what `fill` says of the two."""
+    return [
+        make_cell(
+            dataset,
+            method,
+            metric,
+            **fill(dataset, method),
+            reason=results.why_missing(run, dataset, method),
+        )
+        for dataset, method in product(datasets, methods)
+    ]
 
 
 def listed(names: Iterable[str]) -> str:
@@ -109,6 +140,14 @@ def budget_notes(results: Results, run: str) -> list[str]:
     return notes
 
 
-def missing_note(results: Results, run: str) -> list[str]:
-    """Say that a run has nothing to show, and why."""
-    return [f"Nothing to draw: {results.why_missing(run)}."]
+def drawn(
+    item: Item,
+    results: Results,
+    cells: Iterable[dict[str, Any]],
+    figures: list[NamedFigure],
+    notes: list[str],
+) -> Section:
+    """Return the section of a figure, which says why if there is nothing to draw."""
+    if not figures:
+        notes = [*notes, f"Nothing to draw: {results.why_missing(item.run)}."]
+    return Section(item, cells_frame(cells), figures, notes)

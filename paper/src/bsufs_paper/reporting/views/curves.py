@@ -1,51 +1,47 @@
-"""Scores against the number of selected features, and how they scatter over repetitions."""
+"""Curves over numbers of features and over iterations, and how scores scatter."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 import pandas as pd
-from bsufs_paper.reporting.catalog import Item
+
 from bsufs_paper.reporting.paper import DATASETS, METHODS
-from bsufs_paper.reporting.results import KMEANS_INIT, Results, confirmed_rows, summarize
-from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame, make_cell
+from bsufs_paper.reporting.results import KMEANS_INIT, Printed, Results, confirmed_rows, summarize
+from bsufs_paper.reporting.sections import Item, NamedFigure, Section, make_cell
 from bsufs_paper.reporting.style import color, legend_below, line_style, panels
-from bsufs_paper.reporting.views._common import RANDOM, in_order, missing_note
-from bsufs_paper.reporting.views._registry import Printed, view
+from bsufs_paper.reporting.views._common import RANDOM, cell_grid, drawn, in_order, value
 
 _SHOWN = (*METHODS, "BSUFS (paper's grid)", RANDOM)
+# Rises of this share of the largest objective are rounding, not ascent.
+_ROUNDING = 1e-9
 
 
-@view("feature-count-figure")
 def feature_count_figure(item: Item, results: Results, printed: Printed) -> Section:
     """Draw the score of every method at its winning setting against the number of features."""
     metric = item.options["metric"]
     curves, n_from_search = _curves(results, item.run, metric)
-    methods = in_order(_SHOWN, curves["method"].unique())
-    cells = []
-    for dataset in DATASETS:
-        for method in methods:
-            rows = curves[(curves["dataset"] == dataset) & (curves["method"] == method)]
-            cells.append(
-                make_cell(
-                    dataset,
-                    method,
-                    f"{metric.upper()}, mean over the numbers of features",
-                    here=float(rows["score"].mean()) if len(rows) else math.nan,
-                    reason=results.why_missing(item.run, dataset, method),
-                )
-            )
-    frame = cells_frame(cells)
+    means = curves.groupby(["dataset", "method"])[["score"]].mean()
+    cells = cell_grid(
+        results,
+        item.run,
+        f"{metric.upper()}, mean over the numbers of features",
+        DATASETS,
+        in_order(_SHOWN, means.index.get_level_values("method")),
+        lambda *key: {"here": value(means, key, "score")},
+    )
     if curves.empty:
-        return Section(item, frame, notes=missing_note(results, item.run))
+        return drawn(item, results, cells, [], [])
     notes = _highest_notes(curves, metric)
     if n_from_search:
         notes.append(
-            f"{n_from_search} of {curves.groupby(['dataset', 'method']).ngroups} curves are means "
-            "of the few repetitions of the search, which the choice of the setting flatters; the "
-            "others are repetitions with fresh seeds."
+            f"{n_from_search} of {len(means)} curves are means of the few repetitions of the "
+            "search, which the choice of the setting flatters; the others are repetitions with "
+            "fresh seeds."
         )
-    return Section(item, frame, [_draw(curves, metric)], notes)
+    return drawn(item, results, cells, [_draw(curves, metric)], notes)
 
 
 def _curves(results: Results, run: str, metric: str) -> tuple[pd.DataFrame, int]:
@@ -53,14 +49,10 @@ def _curves(results: Results, run: str, metric: str) -> tuple[pd.DataFrame, int]
     scores = results.select("scores", run=run, kmeans_init=KMEANS_INIT)
     search = results.select("search", run=run)
     winners = results.select("winners", run=run).set_index(["dataset", "method"])["setting"]
-    columns = ["dataset", "method", "n_features", "score"]
-    parts = [pd.DataFrame({name: [] for name in columns})]
+    points: dict[str, list[Any]] = {"dataset": [], "method": [], "n_features": [], "score": []}
     n_from_search = 0
-    keys = {
-        **dict.fromkeys(zip(scores["dataset"], scores["method"], strict=True)),
-        **dict.fromkeys(zip(search["dataset"], search["method"], strict=True)),
-    }
-    for dataset, method in keys:
+    both = pd.concat([frame[["dataset", "method"]] for frame in (scores, search)])
+    for dataset, method in both.drop_duplicates().itertuples(index=False, name=None):
         fresh = scores[(scores["dataset"] == dataset) & (scores["method"] == method)]
         tried = search[(search["dataset"] == dataset) & (search["method"] == method)]
         if (dataset, method) in winners.index:
@@ -69,23 +61,16 @@ def _curves(results: Results, run: str, metric: str) -> tuple[pd.DataFrame, int]
         curve = fresh
         if fresh["n_features"].nunique() < tried["n_features"].nunique():
             curve, n_from_search = tried, n_from_search + 1
-        means = curve.groupby("n_features")[metric].mean().astype(float)
-        parts.append(
-            pd.DataFrame(
-                {
-                    "dataset": dataset,
-                    "method": method,
-                    "n_features": means.index.astype(float),
-                    "score": 100 * means.to_numpy(),
-                }
-            )
-        )
-    filled = [part for part in parts if len(part)]
-    return (pd.concat(filled, ignore_index=True) if filled else parts[0]), n_from_search
+        means = curve.groupby("n_features")[metric].mean()
+        points["dataset"] += [dataset] * len(means)
+        points["method"] += [method] * len(means)
+        points["n_features"] += means.index.tolist()
+        points["score"] += (100 * means).tolist()
+    return pd.DataFrame(points).astype({"n_features": float, "score": float}), n_from_search
 
 
 def _draw(curves: pd.DataFrame, metric: str) -> NamedFigure:
-    datasets = [name for name in in_order(DATASETS, []) if name in set(curves["dataset"])]
+    datasets = [name for name in DATASETS if name in set(curves["dataset"])]
     figure, axes = panels(len(datasets), 4, width=3.2, height=2.7)
     for ax, dataset in zip(axes, datasets, strict=True):
         here = curves[curves["dataset"] == dataset]
@@ -99,11 +84,12 @@ def _draw(curves: pd.DataFrame, metric: str) -> NamedFigure:
                 ax.plot(rows["n_features"], rows["score"], label=method, **line_style(method))
         ax.set_title(dataset)
         ax.grid(visible=True, axis="y")
-    for ax in axes:
         ax.set_xlabel("number of features")
         ax.set_ylabel(f"{metric.upper()} (%)")
     legend_below(figure, axes[0])
-    alternative = f"{metric.upper()} against the number of selected features, one panel a dataset."
+    alternative = (
+        f"{metric.upper()} against the number of selected features, one panel per dataset."
+    )
     return NamedFigure("curves", figure, alternative)
 
 
@@ -132,33 +118,28 @@ def _highest_notes(curves: pd.DataFrame, metric: str) -> list[str]:
     return notes
 
 
-@view("box-figure")
 def box_figure(item: Item, results: Results, printed: Printed) -> Section:
     """Draw the repetitions of every method as boxes."""
     datasets = list(item.options["datasets"])
     cells, parts = [], []
     for metric in ("acc", "nmi"):
         rows = confirmed_rows(results, item.run, metric)
-        spread = summarize(rows, metric, ("dataset", "method"))
-        for dataset in datasets:
-            for method in in_order(_SHOWN, []):
-                there = (dataset, method) in spread.index
-                cells.append(
-                    make_cell(
-                        dataset,
-                        method,
-                        f"{metric.upper()}, spread over repetitions",
-                        here=float(spread.loc[(dataset, method), "sd"]) if there else math.nan,
-                        reason=results.why_missing(item.run, dataset, method),
-                    )
-                )
+        spread = summarize(rows, metric, ("dataset", "method"))["sd"].to_dict()
+        cells += cell_grid(
+            results,
+            item.run,
+            f"{metric.upper()}, spread over repetitions",
+            datasets,
+            _SHOWN,
+            lambda *key, sd=spread: {"here": sd.get(key, math.nan)},
+        )
         parts.append(rows.assign(metric=metric, score=100 * rows[metric].astype(float)))
     repetitions = pd.concat([part for part in parts if len(part)] or parts)
-    frame = cells_frame(cells)
     shown = [name for name in datasets if name in set(repetitions["dataset"])]
     if not shown:
-        return Section(item, frame, notes=missing_note(results, item.run))
-    return Section(item, frame, [_draw_boxes(repetitions, shown)], _box_notes(repetitions, shown))
+        return drawn(item, results, cells, [], [])
+    figure, notes = _draw_boxes(repetitions, shown), _box_notes(repetitions, shown)
+    return drawn(item, results, cells, [figure], notes)
 
 
 def _draw_boxes(repetitions: pd.DataFrame, datasets: list[str]) -> NamedFigure:
@@ -212,3 +193,56 @@ def _box_notes(repetitions: pd.DataFrame, datasets: list[str]) -> list[str]:
                 f"{int(medians['BSUFS'].notna().sum())} datasets."
             )
     return notes
+
+
+def convergence_figure(item: Item, results: Results, printed: Printed) -> Section:
+    """Draw the objective of BSUFS over the iterations."""
+    history = results.select("objective", run=item.run)
+    cells, curves, falling = [], {}, []
+    for dataset in in_order(item.options["datasets"], history["dataset"].unique()):
+        rows = history[history["dataset"] == dataset].sort_values("iteration")
+        rise = iterations = math.nan
+        if len(rows):
+            curves[dataset] = rows
+            values = rows["value"].to_numpy(dtype=float)
+            scale = float(np.abs(values).max()) or 1.0
+            rise = 100 * max(0.0, float(np.diff(values, prepend=values[0]).max())) / scale
+            iterations = float(rows["iteration"].max())
+            if rise <= 100 * _ROUNDING:
+                falling.append(dataset)
+        cells += [
+            make_cell(
+                dataset,
+                column,
+                "objective",
+                here=here,
+                reason=results.why_missing(item.run, dataset),
+            )
+            for column, here in (("iterations", iterations), ("largest rise, % of the scale", rise))
+        ]
+    if not curves:
+        return drawn(item, results, cells, [], [])
+    notes = [f"The objective never rises on {len(falling)} of {len(curves)} datasets."]
+    notes += [
+        f"{dataset}: {int(rows['n_alive'].iloc[0])} remaining rows at first, "
+        f"{int(rows['n_alive'].iloc[-1])} after {int(rows['iteration'].iloc[-1])} iterations."
+        for dataset, rows in curves.items()
+        if rows["n_alive"].notna().all()
+    ]
+    return drawn(item, results, cells, [_draw_objective(curves)], notes)
+
+
+def _draw_objective(curves: dict[str, pd.DataFrame]) -> NamedFigure:
+    figure, axes = panels(2 * len(curves), len(curves), width=3.0, height=2.2)
+    for index, (dataset, rows) in enumerate(curves.items()):
+        top, bottom = axes[index], axes[index + len(curves)]
+        top.plot(rows["iteration"], rows["value"].astype(float), color=color("BSUFS"))
+        top.set_title(dataset)
+        bottom.plot(rows["iteration"], rows["n_alive"].astype(float), color="#332288")
+        bottom.set_ylim(bottom=0)
+        bottom.set_xlabel("iteration")
+        for ax in (top, bottom):
+            ax.grid(visible=True, axis="y")
+    axes[0].set_ylabel("objective")
+    axes[len(curves)].set_ylabel("remaining rows")
+    return NamedFigure("curves", figure, "Objective and remaining rows over the iterations.")

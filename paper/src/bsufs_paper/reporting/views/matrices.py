@@ -7,50 +7,50 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from bsufs_paper.reporting.catalog import Item
-from bsufs_paper.reporting.paper import CASES
-from bsufs_paper.reporting.results import Results, confirmed
-from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame, make_cell
-from bsufs_paper.reporting.style import panels
-from bsufs_paper.reporting.views._common import RANDOM, in_order, missing_note, value
-from bsufs_paper.reporting.views._registry import Printed, view
 from matplotlib.colors import ListedColormap
 
+from bsufs_paper.reporting.paper import CASES
+from bsufs_paper.reporting.results import Printed, Results, confirmed
+from bsufs_paper.reporting.sections import Item, NamedFigure, Section, cells_frame, make_cell
+from bsufs_paper.reporting.style import panels
+from bsufs_paper.reporting.views._common import RANDOM, cell_grid, drawn, in_order, measured
 
-@view("sparsity-figure")
+
 def sparsity_figure(item: Item, results: Results, printed: Printed) -> Section:
     """Draw the transformation matrix of every case, and count its zeros."""
     weights = results.select("weights", run=item.run)
-    matrices = {
-        (str(dataset), str(method)): rows.pivot(
-            index="feature", columns="component", values="value"
-        ).to_numpy(dtype=float)
-        for (dataset, method), rows in weights.groupby(["dataset", "method"], sort=False)
-    }
+    matrices = _matrices(weights, "feature", "component", "value")
+    shares = {key: _zero_shares(matrix) for key, matrix in matrices.items()}
+    datasets, nothing = item.options["datasets"], (math.nan, math.nan)
     cells = []
-    for dataset in item.options["datasets"]:
-        for method in CASES:
-            matrix = matrices.get((dataset, method))
-            shares = (math.nan, math.nan) if matrix is None else _zero_shares(matrix)
-            cells += [
-                make_cell(
-                    dataset,
-                    method,
-                    label,
-                    here=share,
-                    reason=results.why_missing(item.run, dataset, method),
-                )
-                for label, share in zip(("zero rows, %", "zero entries, %"), shares, strict=True)
-            ]
-    frame = cells_frame(cells)
-    if not matrices:
-        return Section(item, frame, notes=missing_note(results, item.run))
+    for place, label in enumerate(("zero rows, %", "zero entries, %")):
+        cells += cell_grid(
+            results,
+            item.run,
+            label,
+            datasets,
+            CASES,
+            lambda *key, place=place: {"here": shares.get(key, nothing)[place]},
+        )
     figures = [
         _draw_matrices(dataset, {m: w for (d, m), w in matrices.items() if d == dataset})
-        for dataset in in_order(item.options["datasets"], [])
+        for dataset in datasets
         if any(key[0] == dataset for key in matrices)
     ]
-    return Section(item, frame, figures, _sparsity_notes(frame))
+    return drawn(item, results, cells, figures, _sparsity_notes(cells_frame(cells)))
+
+
+def _matrices(
+    frame: pd.DataFrame, index: str, columns: str, values: str
+) -> dict[tuple[str, str], np.ndarray]:
+    """Return the matrix of each dataset and method."""
+    groups = frame.groupby(["dataset", "method"], sort=False)
+    return {
+        (str(dataset), str(method)): rows.pivot(
+            index=index, columns=columns, values=values
+        ).to_numpy(dtype=float)
+        for (dataset, method), rows in groups
+    }
 
 
 def _zero_shares(matrix: np.ndarray) -> tuple[float, float]:
@@ -89,41 +89,34 @@ def _sparsity_notes(frame: pd.DataFrame) -> list[str]:
     return notes
 
 
-@view("correlation-figure")
 def correlation_figure(item: Item, results: Results, printed: Printed) -> Section:
     """Draw the correlations of the ten best features, and their mean size."""
     pairs = results.select("correlations", run=item.run)
     methods, datasets = item.options["methods"], item.options["datasets"]
-    matrices: dict[tuple[str, str], np.ndarray] = {}
-    cells = []
-    for dataset in datasets:
-        for method in methods:
-            rows = pairs[(pairs["dataset"] == dataset) & (pairs["method"] == method)]
-            size = math.nan
-            if len(rows):
-                matrix = rows.pivot(index="i", columns="j", values="r").to_numpy(dtype=float)
-                matrices[dataset, method] = matrix
-                size = float(np.abs(matrix[~np.eye(len(matrix), dtype=bool)]).mean())
-            cells.append(
-                make_cell(
-                    dataset,
-                    method,
-                    "mean absolute correlation of different features",
-                    here=size,
-                    reason=results.why_missing(item.run, dataset, method),
-                )
-            )
-    frame = cells_frame(cells)
+    matrices = _matrices(pairs, "i", "j", "r")
+    sizes = {
+        key: float(np.abs(matrix[~np.eye(len(matrix), dtype=bool)]).mean())
+        for key, matrix in matrices.items()
+    }
+    cells = cell_grid(
+        results,
+        item.run,
+        "mean absolute correlation of different features",
+        datasets,
+        methods,
+        lambda *key: {"here": sizes.get(key, math.nan)},
+    )
     if not matrices:
-        return Section(item, frame, notes=missing_note(results, item.run))
+        return drawn(item, results, cells, [], [])
     first, second = methods
-    table = frame.pivot(index="row", columns="column", values="here").dropna()
+    table = cells_frame(cells).pivot(index="row", columns="column", values="here").dropna()
     lower = [str(name) for name in table.index if table.loc[name, second] < table.loc[name, first]]
     notes = [
         f"The features of {second} are less correlated than those of {first} on {len(lower)} of "
         f"{len(table)} datasets."
     ]
-    return Section(item, frame, [_draw_correlations(matrices, methods, datasets)], notes)
+    figure = _draw_correlations(matrices, methods, datasets)
+    return drawn(item, results, cells, [figure], notes)
 
 
 def _draw_correlations(
@@ -147,7 +140,6 @@ def _draw_correlations(
     return NamedFigure("heat", figure, "Heat maps of the correlations of the ten best features.")
 
 
-@view("pixels-table")
 def pixels_table(item: Item, results: Results, printed: Printed) -> Section:
     """Mark the selected pixels on faces, and compare the scores printed beside them."""
     paper = printed["pixels"].set_index(["method", "metric"])["mean"]
@@ -164,9 +156,7 @@ def pixels_table(item: Item, results: Results, printed: Printed) -> Section:
                     metric,
                     f"{dataset}, %",
                     paper=float(paper.get((method, metric), math.nan)),
-                    here=value(table, (dataset, method), "mean"),
-                    here_sd=value(table, (dataset, method), "sd"),
-                    n_features_here=value(table, (dataset, method), "n_features"),
+                    **measured(table, (dataset, method)),
                     reason=results.why_missing(item.options[run], dataset, method),
                 )
             )
@@ -175,13 +165,13 @@ def pixels_table(item: Item, results: Results, printed: Printed) -> Section:
     ]
     images = results.select("images", run=item.run, dataset=dataset)
     if images.empty:
-        return Section(item, cells_frame(cells), notes=notes + missing_note(results, item.run))
+        return drawn(item, results, cells, [], notes)
     marked = images[images["sample"] == images["sample"].min()]
     counts = marked.groupby("method", sort=False)["selected"].sum()
     text = ", ".join(f"{method} {int(count)}" for method, count in counts.items())
     notes.append(f"Marked pixels: {text}.")
     notes += _overlap_notes(marked)
-    return Section(item, cells_frame(cells), [_draw_faces(images)], notes)
+    return drawn(item, results, cells, [_draw_faces(images)], notes)
 
 
 def _overlap_notes(marked: pd.DataFrame) -> list[str]:

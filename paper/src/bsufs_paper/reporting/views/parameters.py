@@ -7,14 +7,20 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
-from bsufs_paper.reporting.catalog import Item
-from bsufs_paper.reporting.paper import DATASETS
-from bsufs_paper.reporting.results import Results, expand_parameters
-from bsufs_paper.reporting.sections import NamedFigure, Section, Verdict, cells_frame, make_cell
-from bsufs_paper.reporting.style import HEAT, SEQUENCE, legend_below, panels
-from bsufs_paper.reporting.views._common import missing_note
-from bsufs_paper.reporting.views._registry import Printed, view
 from matplotlib.axes import Axes
+
+from bsufs_paper.reporting.paper import DATASETS
+from bsufs_paper.reporting.results import Printed, Results, expand_parameters
+from bsufs_paper.reporting.sections import (
+    Item,
+    NamedFigure,
+    Section,
+    Verdict,
+    cells_frame,
+    make_cell,
+)
+from bsufs_paper.reporting.style import HEAT, SEQUENCE, legend_below, panels
+from bsufs_paper.reporting.views._common import drawn
 
 _METRICS = ("acc", "nmi")
 
@@ -32,7 +38,6 @@ def _searched(results: Results, run: str, method: str) -> pd.DataFrame:
     return expanded.assign(p=expanded["p"].round(4), q=expanded["q"].round(4))
 
 
-@view("exponents-figure")
 def exponents_figure(item: Item, results: Results, printed: Printed) -> Section:
     """Draw the best score over the weights for every pair of exponents."""
     metric = item.options["metric"]
@@ -67,9 +72,9 @@ def exponents_figure(item: Item, results: Results, printed: Printed) -> Section:
                 f"{dataset}: best at p = {_fraction(winner[1])}, q = {_fraction(winner[2])}; the "
                 f"pairs span {spread:.1f} points of {metric.upper()}."
             )
-    frame = cells_frame(cells)
     if best.empty:
-        return Section(item, frame, notes=missing_note(results, item.run))
+        return drawn(item, results, cells, [], [])
+    frame = cells_frame(cells)
     frame_said = frame[frame["row"].isin(said.index) & (frame["verdict"] != Verdict.NOT_RUN)]
     agreeing = [
         set(row["verdict"]) == {Verdict.WITHIN} for _, row in frame_said.groupby("row", sort=False)
@@ -81,7 +86,7 @@ def exponents_figure(item: Item, results: Results, printed: Printed) -> Section:
         f"{sum(agreeing)} of "
         f"{len(agreeing)} datasets; exponents have no spread, so only equal ones agree.",
     )
-    return Section(item, frame, [_bars(best, metric)], notes)
+    return drawn(item, results, cells, [_bars(best, metric)], notes)
 
 
 def _bars(best: pd.DataFrame, metric: str) -> NamedFigure:
@@ -113,13 +118,12 @@ def _bars(best: pd.DataFrame, metric: str) -> NamedFigure:
         ax.set_axisbelow(True)
     legend_below(figure, axes[0])
     alternative = (
-        f"Bars of the best {metric.upper()} for each p and q, one panel a dataset; the axes do not "
-        "begin at zero."
+        f"Bars of the best {metric.upper()} for each p and q, one panel per dataset; the axes do "
+        "not begin at zero."
     )
     return NamedFigure("bars", figure, alternative)
 
 
-@view("weights-figure")
 def weights_figure(item: Item, results: Results, printed: Printed) -> Section:
     """Draw the scores over the two weights at the winner's exponents and number of features."""
     rows = _searched(results, item.run, item.options["method"])
@@ -164,10 +168,7 @@ def weights_figure(item: Item, results: Results, printed: Printed) -> Section:
                 )
                 for name, span in spans.items()
             ]
-    frame = cells_frame(cells)
-    if not grids:
-        return Section(item, frame, notes=missing_note(results, item.run))
-    return Section(item, frame, [_heat_maps(grids, titles)], notes)
+    return drawn(item, results, cells, [_heat_maps(grids, titles)] if grids else [], notes)
 
 
 def _heat_maps(grids: dict[tuple[str, str], pd.DataFrame], titles: dict[str, str]) -> NamedFigure:

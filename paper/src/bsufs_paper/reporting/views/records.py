@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 
 import pandas as pd
+
 from bsufs_paper.datasets import list_datasets
-from bsufs_paper.reporting.catalog import Item
 from bsufs_paper.reporting.paper import METHODS
-from bsufs_paper.reporting.results import Results
-from bsufs_paper.reporting.sections import NamedTable, Section, Verdict, cells_frame, make_cell
+from bsufs_paper.reporting.results import Printed, Results
+from bsufs_paper.reporting.sections import (
+    Item,
+    NamedTable,
+    Section,
+    Verdict,
+    cells_frame,
+    make_cell,
+)
 from bsufs_paper.reporting.views._common import RANDOM, in_order, value
-from bsufs_paper.reporting.views._registry import Printed, view
 
 _STATUSES = ("done", "failed", "timeout", "interrupted", "skipped")
 
 
-@view("datasets-table")
 def datasets_table(item: Item, results: Results, printed: Printed) -> Section:
     """Compare the sizes of the datasets with the paper's."""
     known = {info.name: info for info in list_datasets()}
@@ -49,7 +54,6 @@ def datasets_table(item: Item, results: Results, printed: Printed) -> Section:
     return Section(item, frame, notes=notes)
 
 
-@view("tasks-table")
 def tasks_table(item: Item, results: Results, printed: Printed) -> Section:
     """Count the tasks of every run, and list those that have no result with the reason."""
     tasks = results.select("tasks")
@@ -87,7 +91,6 @@ def recovery_rates(results: Results, run: str) -> pd.DataFrame:
     return rates.assign(rate=100 * rates["rate"], spread=100 * spread)
 
 
-@view("recovery-table")
 def recovery_table(item: Item, results: Results, printed: Printed) -> Section:
     """Show how often each method finds the two true features, by dataset and noise."""
     rates = recovery_rates(results, item.run)

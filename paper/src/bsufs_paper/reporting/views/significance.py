@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 
 import pandas as pd
-from bsufs_paper.reporting.catalog import Item
+from matplotlib.figure import Figure
+
 from bsufs_paper.reporting.paper import METHODS
 from bsufs_paper.reporting.ranks import RankComparison, compare_ranks
-from bsufs_paper.reporting.results import Results, confirmed
-from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame, make_cell
+from bsufs_paper.reporting.results import Printed, Results, confirmed
+from bsufs_paper.reporting.sections import Item, NamedFigure, Section, cells_frame, make_cell
 from bsufs_paper.reporting.style import color
 from bsufs_paper.reporting.views._common import RANDOM, listed
-from bsufs_paper.reporting.views._registry import Printed, view
-from matplotlib.figure import Figure
 
 _COMPARED = METHODS[1:]
 
 
-@view("nemenyi-figure")
 def nemenyi_figure(item: Item, results: Results, printed: Printed) -> Section:
     """Rank the methods over datasets and join those that do not differ."""
     metric = item.options["metric"]
@@ -32,7 +30,7 @@ def nemenyi_figure(item: Item, results: Results, printed: Printed) -> Section:
         "ALLfea is left out of every ranking, since it selects nothing. Random and the paper's "
         "grid "
         "are left out of the first two diagrams, so that they compare the same methods, and stand "
-        "in the third.",
+        "in the third."
     ]
     for comparison, name, title in (
         (paper, "paper", "The paper's numbers"),
@@ -83,7 +81,7 @@ def _comparison_notes(comparison: RankComparison, title: str, metric: str) -> li
         f"{title}: Friedman's chi-squared is {comparison.statistic:.1f} (p = "
         f"{comparison.p_value:.2g}) "
         f"over {len(comparison.datasets)} datasets ({listed(comparison.datasets)}); average ranks "
-        f"in {metric.upper()}: {ranks}; critical difference {comparison.critical_difference:.2f}.",
+        f"in {metric.upper()}: {ranks}; critical difference {comparison.critical_difference:.2f}."
     ]
     if "BSUFS" in comparison.ranks.index:
         differing = _differing(comparison)

@@ -7,20 +7,18 @@ from string import ascii_lowercase
 
 import numpy as np
 import pandas as pd
-from bsufs_paper.reporting.catalog import Item
-from bsufs_paper.reporting.paper import METHODS
-from bsufs_paper.reporting.results import Results
-from bsufs_paper.reporting.sections import NamedFigure, Section, cells_frame, make_cell
-from bsufs_paper.reporting.style import CLASSES, panels
-from bsufs_paper.reporting.views._common import in_order, missing_note, value
-from bsufs_paper.reporting.views._registry import Printed, view
-from bsufs_paper.reporting.views.records import recovery_rates
 from matplotlib.axes import Axes
+
+from bsufs_paper.reporting.paper import METHODS
+from bsufs_paper.reporting.results import Printed, Results
+from bsufs_paper.reporting.sections import Item, NamedFigure, Section, make_cell
+from bsufs_paper.reporting.style import CLASSES, panels
+from bsufs_paper.reporting.views._common import drawn, in_order, value
+from bsufs_paper.reporting.views.records import recovery_rates
 
 _TRUE = {0, 1}
 
 
-@view("synthetic-figure")
 def synthetic_figure(item: Item, results: Results, printed: Printed) -> Section:
     """Draw the selected features as small multiples, and compare who finds the true ones."""
     dataset = item.options["dataset"]
@@ -51,20 +49,17 @@ def synthetic_figure(item: Item, results: Results, printed: Printed) -> Section:
         "The paper shows one draw (found: 100, not found: 0) and does not say how large the noise "
         "features are. Noise here is in multiples of the spread of the true features; the unit of "
         "a difference is the spread of a single draw, so the paper's outcome is within it where "
-        "at least half of the draws agree.",
+        "at least half of the draws agree."
     ]
     for scale in item.options["noise_scales"]:
-        always = [
-            method
-            for method in METHODS[1:]
-            if value(rates, (dataset, scale, method), "rate") == 100
-        ]
-        if (dataset, scale) in rates.index.droplevel("method"):
-            names = ", ".join(always) or "no method"
+        rate = {name: value(rates, (dataset, scale, name), "rate") for name in METHODS[1:]}
+        if not all(map(math.isnan, rate.values())):
+            names = ", ".join(name for name in rate if rate[name] == 100) or "no method"
             notes.append(f"Noise {scale:g}: found in every draw by {names}.")
-    if not figures:
-        notes += missing_note(results, item.run)
-    return Section(item, cells_frame(cells), figures, notes)
+    generated = results.select("datasets", run=item.run, drawn=True)["dataset"]
+    if dataset in [name.removesuffix("-noise") for name in generated]:
+        notes.append(f"The file of {dataset} is absent; a generator drew points of the same shape.")
+    return drawn(item, results, cells, figures, notes)
 
 
 def _small_multiples(points: pd.DataFrame, dataset: str, scale: float) -> NamedFigure:

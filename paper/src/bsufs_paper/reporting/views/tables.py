@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
-from bsufs_paper.reporting.catalog import Item
+
 from bsufs_paper.reporting.paper import (
     CASES,
     DATASETS,
@@ -17,22 +18,22 @@ from bsufs_paper.reporting.paper import (
     feature_count_note,
     mark_notes,
 )
-from bsufs_paper.reporting.results import KMEANS_INIT, Results, confirmed, summarize
-from bsufs_paper.reporting.sections import Section, Verdict, cells_frame, make_cell
+from bsufs_paper.reporting.results import KMEANS_INIT, Printed, Results, confirmed, summarize
+from bsufs_paper.reporting.sections import Item, Section, Verdict, cells_frame, make_cell
 from bsufs_paper.reporting.views._common import (
     RANDOM,
     above_random_notes,
     budget_notes,
+    cell_grid,
     in_order,
     listed,
+    measured,
     value,
 )
-from bsufs_paper.reporting.views._registry import Printed, view
 
 _KEY = ["dataset", "method"]
 
 
-@view("clustering-table")
 def clustering_table(item: Item, results: Results, printed: Printed) -> Section:
     """Compare the label-tuned scores of all methods with the paper's table."""
     metric = item.options["metric"]
@@ -41,14 +42,11 @@ def clustering_table(item: Item, results: Results, printed: Printed) -> Section:
     here = confirmed(results, item.run, metric)
     found = here.index.get_level_values("method")
     methods = in_order((*METHODS, "BSUFS (paper's grid)", RANDOM), found)
-    cells = [
-        _compared(results, item.run, metric, paper, here, dataset, method)
-        for dataset in DATASETS
-        for method in methods
-    ]
+    cells = _compared(results, item.run, metric, paper, here, methods)
+    all_features = [cell for cell in cells if cell["column"] == "ALLfea"]
     cells += [_average(metric, paper, here, method) for method in methods]
     notes = [
-        *_all_features_notes(cells, metric),
+        *_all_features_notes(all_features, metric),
         *above_random_notes(here, metric.upper()),
         *_best_notes(here, metric),
         *budget_notes(results, item.run),
@@ -66,24 +64,21 @@ def _compared(
     metric: str,
     paper: pd.DataFrame,
     here: pd.DataFrame,
-    dataset: str,
-    method: str,
-) -> dict[str, Any]:
-    key = (dataset, method)
-    # The printed count of ALLfea is no count of features; ours is the number of columns.
-    paper_count = math.nan if method == "ALLfea" else _printed(paper, key, "n_features")
-    return make_cell(
-        dataset,
-        method,
-        metric.upper(),
-        paper=_printed(paper, key, "mean"),
-        paper_sd=_printed(paper, key, "sd"),
-        here=value(here, key, "mean"),
-        here_sd=value(here, key, "sd"),
-        n_features_paper=paper_count,
-        n_features_here=value(here, key, "n_features"),
-        reason=results.why_missing(run, dataset, method),
-    )
+    methods: Iterable[str],
+) -> list[dict[str, Any]]:
+    """Return the cells of all datasets, each beside the printed one."""
+
+    def fill(dataset: str, method: str) -> dict[str, float]:
+        key = (dataset, method)
+        # The printed count of ALLfea is no count of features; ours is the number of columns.
+        paper_count = math.nan if method == "ALLfea" else _printed(paper, key, "n_features")
+        return measured(here, key) | {
+            "paper": _printed(paper, key, "mean"),
+            "paper_sd": _printed(paper, key, "sd"),
+            "n_features_paper": paper_count,
+        }
+
+    return cell_grid(results, run, metric.upper(), DATASETS, methods, fill)
 
 
 def _printed(paper: pd.DataFrame, key: tuple[str, str], column: str) -> float:
@@ -129,20 +124,18 @@ def _average_row_notes(here: pd.DataFrame, methods: list[str]) -> list[str]:
     return [f"{text}."]
 
 
-def _all_features_notes(cells: list[dict[str, Any]], metric: str) -> list[str]:
-    judged = [
-        cell
-        for cell in cells
-        if cell["column"] == "ALLfea"
-        and cell["row"] in DATASETS
-        and cell["verdict"] != Verdict.NOT_RUN
-    ]
+def _all_features_notes(
+    cells: list[dict[str, Any]], metric: str, how: str = "where nothing is selected or tuned"
+) -> list[str]:
+    """Say how the scores of all features stand to the paper's; `cells` are theirs."""
+    judged = [cell for cell in cells if cell["verdict"] != Verdict.NOT_RUN]
     if not judged:
         return []
     within = [cell for cell in judged if cell["verdict"] == Verdict.WITHIN]
+    points = sum(cell["here"] - cell["paper"] for cell in judged) / len(judged)
     return [
-        f"All features, where nothing is selected and nothing tuned: {metric.upper()} is within "
-        f"one standard deviation of the paper's on {len(within)} of {len(judged)} datasets."
+        f"All features, {how}: {metric.upper()} within one standard deviation of the paper's on "
+        f"{len(within)} of {len(judged)} datasets, {points:+.1f} points on average."
     ]
 
 
@@ -160,18 +153,14 @@ def _best_notes(here: pd.DataFrame, metric: str) -> list[str]:
     return [f"Largest {metric.upper()} of the selections: {text}."]
 
 
-@view("ablation-table")
 def ablation_table(item: Item, results: Results, printed: Printed) -> Section:
     """Compare the four cases of the ablation with the paper's table, and with Random."""
     metric = item.options["metric"]
     paper_table = printed[item.printed[0]]
     paper = paper_table.set_index(_KEY)
     here = confirmed(results, item.run, metric)
-    cells = [
-        _compared(results, item.run, metric, paper, here, dataset, method)
-        for dataset in DATASETS
-        for method in (*CASES, *item.options["random"])
-    ]
+    methods = (*CASES, *item.options["random"])
+    cells = _compared(results, item.run, metric, paper, here, methods)
     notes = [
         "The paper prints no spread here, so differences are in standard deviations measured here.",
         *_order_notes(here, metric),
@@ -209,7 +198,6 @@ def _printed_order_notes(paper: pd.DataFrame, metric: str) -> list[str]:
     ]
 
 
-@view("label-free-table")
 def label_free_table(item: Item, results: Results, printed: Printed) -> Section:
     """Show what every method reaches with its defaults, where no label chose anything."""
     scores = results.select("scores", run=item.run, kmeans_init=KMEANS_INIT)
@@ -220,11 +208,10 @@ def label_free_table(item: Item, results: Results, printed: Printed) -> Section:
         for metric in ("acc", "nmi"):
             here = summarize(at_count, metric, ("dataset", "method"))
             label = f"{metric.upper()}, {n_features} features, no labels used"
-            for dataset in (*DATASETS, "Average"):
-                cells += [
-                    _free_cell(results, item.run, here, dataset, method, label)
-                    for method in methods
-                ]
+            cells += cell_grid(
+                results, item.run, label, DATASETS, methods, lambda *key, t=here: measured(t, key)
+            )
+            cells += [_free_average(here, method, label) for method in methods]
             notes += above_random_notes(
                 here, f"{metric.upper()} at {n_features} features", ("BSUFS",)
             )
@@ -237,25 +224,13 @@ def label_free_table(item: Item, results: Results, printed: Printed) -> Section:
     return Section(item, cells_frame(cells), notes=notes)
 
 
-def _free_cell(
-    results: Results, run: str, here: pd.DataFrame, dataset: str, method: str, label: str
-) -> dict[str, Any]:
-    if dataset != "Average":
-        return make_cell(
-            dataset,
-            method,
-            label,
-            here=value(here, (dataset, method), "mean"),
-            here_sd=value(here, (dataset, method), "sd"),
-            n_features_here=value(here, (dataset, method), "n_features"),
-            reason=results.why_missing(run, dataset, method),
-        )
+def _free_average(here: pd.DataFrame, method: str, label: str) -> dict[str, Any]:
     # An average is shown only where it is over the same datasets as everyone's.
     complete = [name for name in DATASETS if name in here.index.get_level_values("dataset")]
     keys = [(name, method) for name in complete]
     whole = bool(keys) and set(keys) <= set(here.index)
     return make_cell(
-        dataset,
+        "Average",
         method,
         label,
         here=float(here.loc[keys, "mean"].mean()) if whole else math.nan,
@@ -264,7 +239,6 @@ def _free_cell(
     )
 
 
-@view("initialization-table")
 def initialization_table(item: Item, results: Results, printed: Printed) -> Section:
     """Show how the initialization of k-means moves the numbers, everything else held."""
     cells: list[dict[str, Any]] = []
@@ -274,33 +248,16 @@ def initialization_table(item: Item, results: Results, printed: Printed) -> Sect
         for kmeans_init in item.options["kmeans_init"]:
             here = confirmed(results, item.run, metric, kmeans_init=kmeans_init)
             for method in item.options["methods"]:
-                for dataset in DATASETS:
-                    cell = _compared(results, item.run, metric, paper, here, dataset, method)
-                    cells.append(cell | {"row": f"{dataset}, {method}", "column": kmeans_init})
-            notes += _initialization_notes(cells, metric, kmeans_init)
+                compared = [
+                    cell | {"row": f"{cell['row']}, {method}", "column": kmeans_init}
+                    for cell in _compared(results, item.run, metric, paper, here, [method])
+                ]
+                cells += compared
+                if method == "ALLfea":
+                    notes += _all_features_notes(compared, metric, kmeans_init)
     return Section(item, cells_frame(cells), notes=notes)
 
 
-def _initialization_notes(cells: list[dict[str, Any]], metric: str, kmeans_init: str) -> list[str]:
-    judged = [
-        cell
-        for cell in cells
-        if cell["column"] == kmeans_init
-        and cell["metric"] == metric.upper()
-        and cell["row"].endswith(", ALLfea")
-        and cell["verdict"] != Verdict.NOT_RUN
-    ]
-    if not judged:
-        return []
-    within = [cell for cell in judged if cell["verdict"] == Verdict.WITHIN]
-    mean = sum(cell["here"] - cell["paper"] for cell in judged) / len(judged)
-    return [
-        f"All features, {kmeans_init}: {metric.upper()} within one standard deviation of the "
-        f"paper's on {len(within)} of {len(judged)} datasets, {mean:+.1f} points on average."
-    ]
-
-
-@view("stopping-table")
 def stopping_table(item: Item, results: Results, printed: Printed) -> Section:
     """Show what the number of iterations and the breaking of ties do to BSUFS."""
     scores = results.select("scores", run=item.run, kmeans_init=KMEANS_INIT)
@@ -322,18 +279,13 @@ def stopping_table(item: Item, results: Results, printed: Printed) -> Section:
                         f"{dataset}, {n_features} features",
                         label,
                         metric.upper(),
-                        here=value(here, key, "mean"),
-                        here_sd=value(here, key, "sd"),
-                        n_features_here=n_features,
+                        **measured(here, key) | {"n_features_here": n_features},
                         reason=results.why_missing(item.run, dataset, label),
                     )
                 )
         notes += _stopping_notes(here, rows, labels, metric)
-    return Section(item, cells_frame(cells), notes=notes or [_nothing(results, item)])
-
-
-def _nothing(results: Results, item: Item) -> str:
-    return f"Nothing to show: {results.why_missing(item.run)}."
+    notes = notes or [f"Nothing to show: {results.why_missing(item.run)}."]
+    return Section(item, cells_frame(cells), notes=notes)
 
 
 def _stopping_notes(

@@ -1,17 +1,25 @@
-"""The settings that are tried when the caller names none."""
+"""The settings of the selectors that this package wraps: their seed, a grid, the default ones."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import Any, TypeVar
 
 import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import check_random_state
 
 from bsufs.selectors._base import BaseSelector
 from bsufs.selectors._data import FitData
 from bsufs.solvers.components import components_above_noise
 
 Grid = dict[str, list[Any]]
+Setting = dict[str, Any]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 # Numbers of components are multiples of the number above the noise edge.
 _COMPONENTS = {"n_components": [0.5, 1, 2]}
@@ -36,8 +44,6 @@ _GRIDS: dict[str, Grid] = {
     "SPCAFS": _COMPONENTS,
     "UDFS": _COMPONENTS | _NEIGHBORS,
 }
-# The settings over which a consensus is formed.
-_PATHS: dict[str, Grid] = {"BSUFS": {"p": [0.0, 0.5, 1.0], "beta_row": [3.0, 10.0, 30.0]}}
 
 
 def default_grid(estimator: BaseSelector, X: Any) -> Grid:
@@ -63,7 +69,8 @@ def default_grid(estimator: BaseSelector, X: Any) -> Grid:
     >>> default_grid(BSUFS(), load_digits().data)["n_components"]
     [7, 4, 5, 10, 14]
     """
-    grid = dict(_of_family(estimator, _GRIDS))
+    families = (cls.__name__ for cls in type(estimator).__mro__)
+    grid = dict(next((_GRIDS[name] for name in families if name in _GRIDS), {}))
     own = estimator.get_params()
     data = X if isinstance(X, FitData) else FitData(X)
     n, d = data.X.shape
@@ -90,12 +97,55 @@ def default_grid(estimator: BaseSelector, X: Any) -> Grid:
     return grid
 
 
-def default_paths(estimator: BaseSelector) -> Grid:
-    """Return the settings over which a consensus is formed."""
-    return dict(_of_family(estimator, _PATHS))
+def selector_inside(estimator: BaseSelector, seed: int) -> BaseSelector:
+    """Return an unfitted copy of the selector to wrap, with a seed where it has none."""
+    inside: BaseSelector = clone(estimator)
+    if "random_state" in inside.get_params() and inside.random_state is None:
+        inside.set_params(random_state=seed)
+    return inside
 
 
-def _of_family(estimator: BaseSelector, grids: Mapping[str, Grid]) -> Grid:
-    """Return the grid of the class of an estimator, or of the nearest parent that has one."""
-    families = (cls.__name__ for cls in type(estimator).__mro__)
-    return next((grids[name] for name in families if name in grids), {})
+def checked_settings(param_grid: Any, estimator: BaseSelector) -> list[Setting]:
+    """Return every setting of a grid as parameters of a selector."""
+    known = estimator.get_params()
+    for grid in [param_grid] if isinstance(param_grid, Mapping) else param_grid:
+        for name in grid:
+            if name == "n_features_to_select":
+                raise ValueError(
+                    "param_grid must not hold n_features_to_select: it is a parameter of its own."
+                )
+            if name not in known:
+                raise ValueError(
+                    f"param_grid must hold parameters of {type(estimator).__name__}, got "
+                    f"{name!r}. It has: {', '.join(sorted(known))}."
+                )
+    settings = list(ParameterGrid(param_grid))
+    if not settings:
+        raise ValueError("param_grid must hold at least one setting, got an empty list.")
+    return settings
+
+
+def as_seed(random_state: Any) -> int:
+    """Return a number that all random streams of a fit are derived from."""
+    if isinstance(random_state, int | np.integer):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def with_most_components(selectors: Sequence[BaseSelector]) -> int:
+    """Return which of some selectors finds the principal components that all others need."""
+    numbers = [selector.get_params().get("n_components") for selector in selectors]
+    return int(np.argmax([int(m) if isinstance(m, Integral) else 0 for m in numbers]))
+
+
+def in_threads(
+    function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None, first: int = 0
+) -> list[Result]:
+    """Apply a function to some items, first to the one that prepares what the others share."""
+    others = list(items)
+    prepared = function(others.pop(first))
+    # Threads: the work is in BLAS, and the data are shared instead of copied.
+    parallel = Parallel(n_jobs=n_jobs, prefer="threads")
+    results: list[Result] = parallel(delayed(function)(item) for item in others)
+    results.insert(first, prepared)
+    return results

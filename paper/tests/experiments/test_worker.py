@@ -6,8 +6,11 @@ import time
 from pathlib import Path
 
 import pytest
-from bsufs_paper.experiments import Status, Task, isolation
-from bsufs_paper.experiments.isolation import IsolatedWorker
+from paper.tests.experiments.small_data import write_dataset
+
+from bsufs_paper.experiments import Status, Task
+from bsufs_paper.experiments import worker as worker_module
+from bsufs_paper.experiments.worker import IsolatedWorker
 
 pytestmark = pytest.mark.usefixtures("data")
 
@@ -87,10 +90,28 @@ def test_a_process_that_cannot_be_started_is_a_failure(monkeypatch):
     def refuse(*arguments, **options):
         raise OSError(12, "Cannot allocate memory")
 
-    monkeypatch.setattr(isolation.subprocess, "Popen", refuse)
+    monkeypatch.setattr(worker_module.subprocess, "Popen", refuse)
     outcome = IsolatedWorker().run(task("well"))
     assert outcome.status is Status.FAILED
     assert "Cannot allocate memory" in outcome.reason
+
+
+def test_a_machine_with_other_data_does_not_do_the_task(data):
+    key = task("well").key
+    write_dataset(data, "small", seed=99)
+    found = worker_module.perform(task("well"), key)
+    assert found["status"] is Status.SKIPPED
+    assert "are not those of the run" in found["reason"]
+
+
+@pytest.mark.parametrize("has_groups", [True, False])
+def test_processes_end_also_where_there_are_no_process_groups(monkeypatch, has_groups):
+    if not has_groups:
+        monkeypatch.delattr(worker_module.os, "killpg")
+    with IsolatedWorker() as worker:
+        worker.run(task("well"))
+        pid = worker._process.pid
+    assert not _alive(pid)
 
 
 def test_what_a_task_prints_does_not_get_into_the_result(worker):
@@ -126,7 +147,7 @@ def test_no_worker_outlives_whoever_started_it(tmp_path):
     """A run that is killed leaves no computation behind, also one that never looks up."""
     script = f"""
 import sys, threading
-from bsufs_paper.experiments.isolation import IsolatedWorker
+from bsufs_paper.experiments.worker import IsolatedWorker
 from bsufs_paper.experiments.tasks import Task
 worker = IsolatedWorker()
 worker.run(Task("rank", {task("well").text!r}))

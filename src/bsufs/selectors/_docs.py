@@ -1,0 +1,81 @@
+"""Parameters and attributes that repeat in the docstrings of the selectors, said once.
+
+A line `%(name)s` in the docstring of a class decorated with `fill_docstring` stands for the text of
+that name here. Other percent signs and braces mean nothing, so formulas stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from textwrap import indent
+from typing import TypeVar
+
+Class = TypeVar("Class", bound=type)
+
+_PLACEHOLDER = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
+
+_TEXTS = {
+    "n_features_to_select": """\
+n_features_to_select : int, float or "auto", default="auto"
+    How many features to keep: a number, a share of all, or "auto", half of them.""",
+    "n_components": """\
+n_components : int, float or "auto", default="auto"
+    Number of components m; a share of the total variance that they reach; or "auto", the
+    number of principal components above the noise edge (parallel analysis).""",
+    "n_directions": """\
+n_components : int or "auto", default="auto"
+    Number of directions m, usually the number of clusters: a number, or "auto", the number of
+    principal components above the noise edge (parallel analysis).""",
+    "n_neighbors": """\
+n_neighbors : int, default=5
+    Neighbors of each sample; fewer where there are too few samples.""",
+    "compat": """\
+compat : {"publication", "reference"}, default="publication"
+    Whether to do what the publication means or what the authors' public code does, see Notes.""",
+    "random_state": """\
+random_state : int, RandomState instance or None, default=None
+    Seed for ``init="random"``; nothing else is random.""",
+    "must_keep": """\
+must_keep : sequence of str or int, optional
+    Features that are always selected; the others are judged beside them.""",
+    "never_keep": """\
+never_keep : sequence of str or int, optional
+    Features that are never selected: the fit goes as if they were not there.""",
+    "fitted": """\
+ranking_ : array of int of shape (n_features,)
+    1 for the best feature.
+support_ : array of bool of shape (n_features,)
+    The selected features.
+selected_features_ : array of shape (n_features_to_select,)
+    Names, or column numbers where there are no names, best first.
+n_features_in_ : int
+    Number of features seen in `fit`.
+feature_names_in_ : array of str
+    Their names, if all are strings.""",
+    "components_": """\
+components_ : array of shape (n_components, n_features)
+    The orthonormal W, transposed.
+n_components_ : int
+    The number of components.""",
+    "explained_variance": """\
+explained_variance_ratio_ : float
+    Share of the total variance that linear regression on the selected features explains; NaN
+    for more than 4096 of them where there are more samples than that.
+explained_variance_curve_ : array of shape (n_features_to_select,)
+    The same for the best feature alone, the best two, and so on.""",
+    "stopping": """\
+n_iter_ : int
+    Iterations done.
+stopping_reason_ : str
+    "converged" or "max_iter".""",
+}
+
+
+def fill_docstring(cls: Class) -> Class:
+    """Put the shared texts in the place of their names."""
+    # Under `python -OO` there is no docstring.
+    if cls.__doc__:
+        cls.__doc__ = _PLACEHOLDER.sub(
+            lambda match: indent(_TEXTS[match[2]], match[1]), cls.__doc__
+        )
+    return cls

@@ -1,0 +1,245 @@
+"""Quadratic forms of data: to multiply with, and to solve with when a diagonal is added.
+
+With more features than samples most directions are invisible: every centered sample is orthogonal
+to them, any quadratic form of the data vanishes there, and a method that looks for its lowest
+eigenvectors would find nothing else. Restricted to the row space of the data the problem is as
+well posed as for many samples.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import linalg, sparse
+
+from bsufs._typing import Array
+from bsufs.graphs import in_safe_units
+from bsufs.scatter import Scatter
+
+# Singular values of the standardized data below this share of the largest are rounding.
+_RANK_TOLERANCE = 1e-9
+
+Solve = Callable[[Array], Array]
+
+
+class QuadraticForm(ABC):
+    """A symmetric d x d matrix M that lives in a space of some dimension.
+
+    No eigenvalue of M is below `lower_bound`.
+    """
+
+    n_features: int
+    dimension: int
+    lower_bound: float = 0.0
+
+    @abstractmethod
+    def product(self, W: Array) -> Array:
+        """Return M W."""
+
+    @abstractmethod
+    def inverse(self, diagonal: Array) -> Solve:
+        """Return the map b -> (M + diag(diagonal))^(-1) b.
+
+        Raises ``numpy.linalg.LinAlgError`` unless M + diag(diagonal) is found positive definite.
+        """
+
+
+class DenseForm(QuadraticForm):
+    """M as a d x d matrix."""
+
+    def __init__(self, M: Array, lower_bound: float = 0.0) -> None:
+        self.M = M
+        self.n_features = self.dimension = M.shape[0]
+        self.lower_bound = lower_bound
+
+    def product(self, W: Array) -> Array:
+        """Return M W."""
+        return self.M @ W
+
+    def inverse(self, diagonal: Array) -> Solve:
+        """Return the map b -> (M + diag(diagonal))^(-1) b."""
+        total = self.M.diagonal() + diagonal
+        if not (total > 0).all():
+            raise np.linalg.LinAlgError("the diagonal is not positive")
+        # With a unit diagonal the weights, which span many orders of magnitude, do no harm.
+        scale = 1.0 / np.sqrt(total)
+        matrix = self.M * scale
+        matrix *= scale[:, None]
+        np.fill_diagonal(matrix, 1.0)
+        # The upper factor of the row-major matrix is the lower one of what LAPACK sees: no copy.
+        factor = linalg.cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
+
+        def solve(b: Array) -> Array:
+            rows = scale if b.ndim == 1 else scale[:, None]
+            x: Array = linalg.cho_solve(
+                (factor, True), b * rows, overwrite_b=True, check_finite=False
+            )
+            return x * rows
+
+        return solve
+
+
+class FactoredForm(QuadraticForm):
+    """M = A'A or M = -A'A for a wide A = X - 1 mean', where X may be sparse.
+
+    Solved with by the Woodbury identity, which needs an r x r factor for the r rows of A, and no
+    d x d array.
+    """
+
+    def __init__(
+        self, X: Any, mean: Array | None = None, *, negative: bool = False, lower_bound: float = 0.0
+    ) -> None:
+        self.X = X
+        self.mean = mean
+        self.n_features = self.dimension = X.shape[1]
+        self.sign = -1.0 if negative else 1.0
+        self.lower_bound = lower_bound
+
+    def _forth(self, W: Array) -> Array:
+        """Return A W."""
+        image: Array = self.X @ W
+        return image if self.mean is None else image - self.mean @ W
+
+    def _back(self, Y: Array) -> Array:
+        """Return A'Y."""
+        image: Array = self.X.T @ Y
+        return image if self.mean is None else image - np.multiply.outer(self.mean, Y.sum(axis=0))
+
+    def _gram(self, weight: Array) -> Array:
+        """Return A diag(weight) A'."""
+        if self.mean is None:
+            A: Array = self.X * np.sqrt(weight)
+            return A @ A.T
+        half = self.X @ sparse.diags_array(np.sqrt(weight))
+        shift = self.X @ (weight * self.mean)
+        gram: Array = (half @ half.T).toarray()
+        gram -= np.add.outer(shift, shift) - float(weight @ self.mean**2)
+        return gram
+
+    def product(self, W: Array) -> Array:
+        """Return M W."""
+        return self.sign * self._back(self._forth(W))
+
+    def inverse(self, diagonal: Array) -> Solve:
+        """Return the map b -> (M + diag(diagonal))^(-1) b."""
+        if not (diagonal > 0).all():
+            raise np.linalg.LinAlgError("the diagonal is not positive")
+        reciprocal = 1.0 / diagonal
+        # (D + s A'A)^(-1) = D^(-1) - s D^(-1) A' (I + s A D^(-1) A')^(-1) A D^(-1), s = 1 or -1,
+        # and for positive D the inner matrix is positive definite if and only if the outer one is.
+        inner = self.sign * self._gram(reciprocal)
+        inner[np.diag_indices_from(inner)] += 1.0
+        factor = linalg.cholesky(inner, lower=True, check_finite=False)
+
+        def solve(b: Array) -> Array:
+            rows = reciprocal if b.ndim == 1 else reciprocal[:, None]
+            scaled: Array = b * rows
+            inside = linalg.cho_solve((factor, True), self._forth(scaled), check_finite=False)
+            correction: Array = self._back(inside) * rows
+            return scaled - self.sign * correction
+
+        return solve
+
+
+class RowSpaceForm(QuadraticForm):
+    """A form that lives in a subspace: M = V K V', and infinite outside the span of V.
+
+    Its lowest eigenvectors are thus the lowest ones within the span.
+    """
+
+    def __init__(self, K: Array, basis: Array) -> None:
+        self.K = K
+        self.basis = basis
+        self.n_features, self.dimension = basis.shape
+
+    def product(self, W: Array) -> Array:
+        """Return M W."""
+        return self.basis @ (self.K @ (self.basis.T @ W))
+
+    def inverse(self, diagonal: Array) -> Solve:
+        """Return the map b -> (M + diag(diagonal))^(-1) b, M restricted to the span."""
+        inner = self.K + (self.basis.T * diagonal) @ self.basis
+        factor = linalg.cholesky(inner, lower=True, check_finite=False)
+
+        def solve(b: Array) -> Array:
+            inside = linalg.cho_solve((factor, True), self.basis.T @ b, check_finite=False)
+            solution: Array = self.basis @ inside
+            return solution
+
+        return solve
+
+
+def centered(X: Array) -> Array:
+    """Return the columns minus their means, in units in which squares stay in range.
+
+    Columns that are constant become exact zeros.
+    """
+    constant = (X[0] == X).all(axis=0)
+    X = in_safe_units(X)
+    Xc: Array = np.ascontiguousarray(X - X.mean(axis=0))
+    # The mean of what is left is the rounding error of the mean.
+    Xc -= Xc.mean(axis=0)
+    Xc[:, constant] = 0.0
+    return Xc
+
+
+def row_space(X: Array) -> Array | None:
+    """Return an orthonormal basis of the span of the centered samples; None for the whole space.
+
+    Whether a direction belongs to it is decided on standardized columns, so that the unit of a
+    column does not matter.
+    """
+    n, d = X.shape
+    Xc = centered(X)
+    lengths = np.linalg.norm(Xc, axis=0)
+    Xc /= np.where(lengths > 0, lengths, 1.0)
+    if d <= n:
+        values, vectors = linalg.eigh(Xc.T @ Xc, check_finite=False)
+        # Eigenvalues are squares, and their rounding hides smaller singular values.
+        inside = values > max(_RANK_TOLERANCE**2, d * np.finfo(np.float64).eps) * values[-1]
+        vectors = vectors[:, inside]
+    else:
+        _, values, right = linalg.svd(Xc, full_matrices=False, check_finite=False)
+        vectors = right[values > _RANK_TOLERANCE * values[0]].T
+    if vectors.shape[1] == d:
+        return None
+    basis: Array = linalg.qr(lengths[:, None] * vectors, mode="economic", check_finite=False)[0]
+    basis[lengths == 0] = 0.0
+    return basis
+
+
+def samples_form(X: Array, L: Any, basis: Array | None) -> QuadraticForm:
+    """Return the form X'LX, restricted to a subspace if one is given."""
+    n, d = X.shape
+    if basis is not None:
+        return RowSpaceForm(symmetric_product(X @ basis, L), basis)
+    if d <= n:
+        return DenseForm(symmetric_product(X, L))
+    values, vectors = linalg.eigh(L.toarray(), check_finite=False)
+    return FactoredForm((np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T) @ X)
+
+
+def symmetric_product(X: Array, L: Any) -> Array:
+    """Return X'LX, symmetric to the last digit."""
+    product: Array = X.T @ (L @ X)
+    return 0.5 * (product + product.T)
+
+
+def scatter_form(
+    scatter: Scatter, X: Any, *, negative: bool = False, lower_bound: float = 0.0
+) -> QuadraticForm:
+    """Return S or -S of some data: a matrix unless there are more features than samples."""
+    n, d = X.shape
+    if d <= n:
+        S = scatter.rows(np.arange(d))
+        return DenseForm(-S if negative else S, lower_bound)
+    mean = None
+    if sparse.issparse(X):
+        X = in_safe_units(X)
+        mean = X.mean(axis=0)
+    else:
+        X = centered(X)
+    return FactoredForm(X, mean, negative=negative, lower_bound=lower_bound)
