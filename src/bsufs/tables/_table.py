@@ -26,6 +26,8 @@ _CELLS_AT_ONCE = 2**18
 _ROWS_TO_SCALE = 1024
 # Files of columns hand out more rows at a time.
 _CELLS_IN_A_BATCH = 2**20
+# With fewer, it takes longer to handle thousands of columns than to parse their cells.
+_FEWEST_ROWS = 256
 
 
 class Table:
@@ -283,7 +285,7 @@ class Table:
         file, n_rows = self.rows.file, 0
         file.check_unchanged()
         try:
-            most_rows = min(self.batch_rows, max(1, _CELLS_IN_A_BATCH // len(names)))
+            most_rows = min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_IN_A_BATCH // len(names)))
             for batch in self.rows.batches(names, most_rows):
                 if batch.num_rows:
                     n_rows += batch.num_rows
@@ -308,7 +310,7 @@ class Table:
 
     def _parsed(self, names: Sequence[str]) -> Iterator[Array]:
         reader = NumericColumns(self.rows.file.source)
-        n_at_once = max(1, _CELLS_AT_ONCE // len(names))
+        n_at_once = min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_AT_ONCE // len(names)))
         batches = self._record_batches(names)
         for cells in joined(batches, n_at_once, lambda batch: int(batch.num_rows)):
             for start in range(0, cells.num_rows, n_at_once):
