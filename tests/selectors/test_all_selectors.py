@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
+from bsufs._docs import fill_docstring
 from bsufs.selectors import ScoringSelector, all_selectors, check_selector
-from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._docs import TEXTS
 
 
 @pytest.mark.parametrize("name", all_selectors())
@@ -19,19 +20,19 @@ def test_every_docstring_has_its_shared_texts(name):
 
 
 def test_shared_texts_leave_formulas_and_percent_signs_alone():
-    @fill_docstring
     class Documented:
         r"""Of 5 % and :math:`x_{ij} %(n)s`.
 
         %(random_state)s
         """
 
+    fill_docstring(Documented, TEXTS)
     first, _, name, meaning, _ = Documented.__doc__.splitlines()
     assert first == r"Of 5 % and :math:`x_{ij} %(n)s`."
     assert name.strip().startswith("random_state : int")
     assert meaning.startswith(name[: -len(name.lstrip())] + "    Seed")
     Documented.__doc__ = None
-    assert fill_docstring(Documented).__doc__ is None
+    assert fill_docstring(Documented, TEXTS).__doc__ is None
 
 
 @pytest.mark.parametrize("shape", [(6, 3), (200, 150), (20, 300)])

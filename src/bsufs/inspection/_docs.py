@@ -5,12 +5,9 @@ A line `%(name)s` in a docstring decorated with `fill_docstring` stands for the 
 
 from __future__ import annotations
 
-import re
-from textwrap import indent
-from typing import TypeVar
+from functools import partial
 
-_Documented = TypeVar("_Documented")
-_PLACEHOLDER = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
+from bsufs import _docs
 
 _TEXTS = {
     "selector": """\
@@ -48,12 +45,4 @@ Examples
 >>> selector = BSUFS(16).fit(X)""",
 }
 
-
-def fill_docstring(documented: _Documented) -> _Documented:
-    """Put the shared texts in the place of their names."""
-    # Under `python -OO` there is no docstring.
-    if documented.__doc__:
-        documented.__doc__ = _PLACEHOLDER.sub(
-            lambda match: indent(_TEXTS[match[2]], match[1]), documented.__doc__
-        )
-    return documented
+fill_docstring = partial(_docs.fill_docstring, texts=_TEXTS)

@@ -17,10 +17,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bsufs._docs import fill_docstring
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._columns import feature_mask
 from bsufs.selectors._dask_input import check_columns, chosen_columns, is_dask
 from bsufs.selectors._data import FitData
+from bsufs.selectors._docs import TEXTS
 from bsufs.selectors._validation import (
     checked_weight,
     non_finite,
@@ -134,6 +136,10 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
     support_: Mask
     # Numbers of columns, or their names where X has names.
     selected_features_: NDArray[Any]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        fill_docstring(cls, TEXTS)
 
     @abstractmethod
     def _fit(self, data: FitData) -> Scored:

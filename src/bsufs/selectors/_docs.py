@@ -1,20 +1,11 @@
-"""Parameters and attributes that repeat in the docstrings of the selectors, said once.
+"""Parameters and attributes that repeat in the docstrings of the selectors.
 
-A line `%(name)s` in the docstring of a class decorated with `fill_docstring` stands for the text of
-that name here. Other percent signs and braces mean nothing, so formulas stay as they are.
+A line `%(name)s` in the docstring of a selector stands for the text of that name here.
 """
 
 from __future__ import annotations
 
-import re
-from textwrap import indent
-from typing import TypeVar
-
-Class = TypeVar("Class", bound=type)
-
-_PLACEHOLDER = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
-
-_TEXTS = {
+TEXTS = {
     "n_features_to_select": """\
 n_features_to_select : int, float or "auto", default="auto"
     How many features to keep: a number, a share of all, or "auto", half of them.""",
@@ -69,13 +60,3 @@ n_iter_ : int
 stopping_reason_ : str
     "converged" or "max_iter".""",
 }
-
-
-def fill_docstring(cls: Class) -> Class:
-    """Put the shared texts in the place of their names."""
-    # Under `python -OO` there is no docstring.
-    if cls.__doc__:
-        cls.__doc__ = _PLACEHOLDER.sub(
-            lambda match: indent(_TEXTS[match[2]], match[1]), cls.__doc__
-        )
-    return cls

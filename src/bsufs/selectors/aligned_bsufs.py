@@ -18,7 +18,6 @@ from bsufs.selectors._base import Scored
 from bsufs.selectors._cluster_shares import Clusters, SampleOfRows
 from bsufs.selectors._columns import find_duplicates
 from bsufs.selectors._data import ColumnProblem, FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import (
     COUNT,
     NOT_NEGATIVE,
@@ -40,7 +39,6 @@ _DEVIATIONS = 4.0
 _MOST_PICKS = 128
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class AlignedBSUFS(StreamedSelector):
     r"""Unsupervised feature selection by the clusters that all columns show together.

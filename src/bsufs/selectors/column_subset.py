@@ -10,13 +10,11 @@ from sklearn.utils._param_validation import StrOptions
 from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import constraints
 from bsufs.solvers.column_subset import greedy_columns, pivoted_columns
 from bsufs.solvers.forms import centered
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class ColumnSubset(ScoringSelector):
     r"""Unsupervised feature selection by column subset selection.

@@ -12,7 +12,6 @@ from bsufs.penalties import row_norms
 from bsufs.scatter import Scatter
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import (
     AUTO_SHARE,
     NUMBER_OF_COMPONENTS,
@@ -32,7 +31,6 @@ from bsufs.solvers.principal import in_units_of, in_units_of_data, principal_fra
 from bsufs.stiefel import flip_signs
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class FENPCAFS(ScoringSelector):
     r"""Unsupervised feature selection by PCA with a fuzzy elastic net.

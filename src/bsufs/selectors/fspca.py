@@ -10,13 +10,11 @@ from sklearn.utils._param_validation import StrOptions
 from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints, keep_frame
 from bsufs.solvers.feature_sparse import feature_sparse_subspace
 from bsufs.solvers.principal import principal_frame
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class FSPCA(ScoringSelector):
     r"""Unsupervised feature selection by feature-sparse PCA.

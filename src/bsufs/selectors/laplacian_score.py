@@ -13,11 +13,9 @@ from bsufs._typing import Array
 from bsufs.graphs import affinity, in_safe_units, nearest_samples, row_batches
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import constraints
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class LaplacianScore(ScoringSelector):
     r"""Unsupervised feature selection by the Laplacian score.

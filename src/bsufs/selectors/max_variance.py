@@ -9,10 +9,8 @@ import numpy as np
 from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class MaxVariance(ScoringSelector):
     r"""Unsupervised feature selection by variance.

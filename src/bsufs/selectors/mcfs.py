@@ -12,7 +12,6 @@ from bsufs._typing import Array
 from bsufs.graphs import affinity, in_safe_units, nearest_samples, spectral_responses
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import COUNT_OR_AUTO, NOT_NEGATIVE, constraints
 from bsufs.solvers.components import components_above_noise
 from bsufs.solvers.lars import Design, lars
@@ -21,7 +20,6 @@ from bsufs.solvers.lars import Design, lars
 _MOST_AUTO_COMPONENTS = 20
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class MCFS(ScoringSelector):
     r"""Multi-cluster feature selection.

@@ -14,7 +14,6 @@ from bsufs.graphs import in_safe_units
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import NOT_NEGATIVE, POSITIVE, constraints, keep_frame
 from bsufs.solvers.components import components_above_noise
 from bsufs.solvers.principal import require_variation
@@ -29,7 +28,6 @@ from bsufs.stiefel import polar_factor
 _N_RANDOM_STARTS = 10
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class NLGMS(ScoringSelector):
     r"""Graph embedding with self-representation and a feature-sparse projection.

@@ -8,12 +8,10 @@ from bsufs._typing import Array
 from bsufs.penalties import row_norms
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints
 from bsufs.solvers.principal import principal_frame
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class PCARowNorms(ScoringSelector):
     r"""Unsupervised feature selection by the row norms of the principal components.

@@ -11,11 +11,9 @@ from sklearn.utils import check_random_state
 from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import constraints
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class RandomSelector(ScoringSelector):
     r"""Features at random.

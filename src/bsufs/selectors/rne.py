@@ -14,7 +14,6 @@ from bsufs.graphs import directed_affinity, in_safe_units, nearest_samples, reco
 from bsufs.penalties import row_norms
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import COUNT, NOT_NEGATIVE, POSITIVE, checked_array, constraints
 from bsufs.solvers.neighborhood_embedding import (
     elementwise_split,
@@ -26,7 +25,6 @@ from bsufs.solvers.neighborhood_embedding import (
 _MOST_AUTO_COMPONENTS = 50
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class RNE(ScoringSelector):
     r"""Robust neighborhood embedding.

@@ -10,7 +10,6 @@ from bsufs._typing import Array
 from bsufs.graphs import adaptive_neighbors, directed_affinity, symmetric
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import (
     AUTO_SHARE,
     COUNT,
@@ -24,7 +23,6 @@ from bsufs.solvers.forms import centered, row_space
 from bsufs.solvers.structured_graph import structured_graph
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class SOGFS(ScoringSelector):
     r"""Unsupervised feature selection with a structured optimal graph.

@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import StrOptions
 from bsufs._typing import Array, Indices
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import (
     NOT_NEGATIVE,
     POSITIVE_OR_AUTO,
@@ -24,7 +23,6 @@ from bsufs.solvers.principal import in_units_of
 from bsufs.solvers.psd_projection import psd_projection
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class SPCAPSD(ScoringSelector):
     r"""Unsupervised feature selection by a sparse, positive semidefinite reconstruction matrix.

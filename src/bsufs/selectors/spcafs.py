@@ -8,7 +8,6 @@ from bsufs._typing import Array
 from bsufs.penalties import row_norms
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import (
     AUTO_SHARE,
     NUMBER_OF_COMPONENTS,
@@ -20,7 +19,6 @@ from bsufs.solvers.principal import in_units_of, in_units_of_data, principal_fra
 from bsufs.solvers.reweighted import reweighted_eigenvectors
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class SPCAFS(ScoringSelector):
     r"""Unsupervised feature selection by sparse PCA with an l2,p penalty on the rows.

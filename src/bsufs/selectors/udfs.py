@@ -11,7 +11,6 @@ from bsufs._typing import Array, Indices
 from bsufs.graphs import discriminative_laplacian, in_safe_units, local_grams, nearest_samples
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import (
     AUTO_SHARE,
     POSITIVE,
@@ -25,7 +24,6 @@ from bsufs.solvers.forms import row_space, samples_form
 from bsufs.solvers.reweighted import reweighted_eigenvectors, row_weights
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class UDFS(ScoringSelector):
     r"""Unsupervised discriminative feature selection.
