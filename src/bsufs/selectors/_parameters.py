@@ -14,7 +14,7 @@ from bsufs.scatter import Scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES
 from bsufs.selectors._data import FitData
 from bsufs.solvers.components import components_above_noise
-from bsufs.solvers.principal import in_units_of_data
+from bsufs.solvers.principal import in_units_of, in_units_of_data
 from bsufs.solvers.solution import Solution
 
 # What `n_components` may be for the methods that start from principal components: a number, a share
@@ -99,6 +99,19 @@ def n_directions(n_components: int | str, data: FitData, dimension: int) -> int:
     return n_components
 
 
+def keep_gamma(selector: Any, scatter: Scatter, explained: float, penalty: float) -> float:
+    """Set `gamma_`, the weight of a penalty, and return it in the units in which S is held.
+
+    "auto" makes the penalty of a start its share of what the start explains.
+    """
+    if isinstance(selector.gamma, str):
+        gamma = AUTO_SHARE * explained / penalty
+        selector.gamma_ = float(in_units_of_data(scatter, gamma))
+        return gamma
+    selector.gamma_ = float(selector.gamma)
+    return in_units_of(scatter, selector.gamma_)
+
+
 def keep_history(selector: Any, solution: Solution, scatter: Scatter | None = None) -> None:
     """Set how a solution was reached, its objective in the units of the data."""
     history = solution.objective_history
@@ -113,8 +126,3 @@ def keep_frame(selector: Any, solution: Solution, scatter: Scatter | None = None
     selector.n_components_ = solution.W.shape[1]
     keep_history(selector, solution, scatter)
     return row_norms(solution.W) ** 2
-
-
-def nothing_to_learn(d: int, m: int) -> Solution:
-    """Return what is found in data without variation: no feature is better than another."""
-    return Solution(np.zeros((d, m)), np.zeros(0), 0, "converged")

@@ -9,15 +9,14 @@ from scipy import linalg
 from bsufs._typing import Array
 from bsufs.graphs import in_safe_units
 from bsufs.penalties import row_norms
-from bsufs.scatter import Scatter
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import (
-    AUTO_SHARE,
     NUMBER_OF_COMPONENTS,
     POSITIVE,
     POSITIVE_OR_AUTO,
     constraints,
+    keep_gamma,
     keep_history,
 )
 from bsufs.solvers.forms import centered, scatter_form
@@ -27,7 +26,7 @@ from bsufs.solvers.fuzzy_elastic_net import (
     ridge_step,
     uncentered_ridge_step,
 )
-from bsufs.solvers.principal import in_units_of, in_units_of_data, principal_frame
+from bsufs.solvers.principal import principal_frame
 from bsufs.stiefel import flip_signs
 
 
@@ -131,7 +130,12 @@ class FENPCAFS(ScoringSelector):
         n, d = X.shape
         eigenvalues, W = principal_frame(scatter, self.n_components)
         m = eigenvalues.size
-        net = self._net(scatter, eigenvalues, W)
+        net = ElasticNet(1.0, float(self.u), self.p, 1.0)
+        ridge, row = net.parts(W)
+        net = replace(net, s=ridge / row if isinstance(self.s, str) else float(self.s))
+        penalty = net.value(net.best_share(ridge, row), ridge, row)
+        net = replace(net, gamma=keep_gamma(self, scatter, float(eigenvalues.sum()), penalty))
+        self.s_ = net.s
         reference = self.compat == "reference"
         if reference and self.u == 1:
             raise ValueError(
@@ -157,16 +161,4 @@ class FENPCAFS(ScoringSelector):
         keep_history(self, solution, scatter)
         self.coef_ = solution.W.T[:, data.place]
         self.n_components_ = m
-        auto = isinstance(self.gamma, str)
-        self.gamma_ = float(in_units_of_data(scatter, net.gamma) if auto else self.gamma)
-        self.s_ = net.s
         return row_norms(solution.W) ** 2
-
-    def _net(self, scatter: Scatter, eigenvalues: Array, frame: Array) -> ElasticNet:
-        net = ElasticNet(1.0, float(self.u), self.p, 1.0)
-        ridge, row = net.parts(frame)
-        net = replace(net, s=ridge / row if isinstance(self.s, str) else float(self.s))
-        if not isinstance(self.gamma, str):
-            return replace(net, gamma=in_units_of(scatter, float(self.gamma)))
-        penalty = net.value(net.best_share(ridge, row), ridge, row)
-        return replace(net, gamma=AUTO_SHARE * float(eigenvalues.sum()) / penalty)

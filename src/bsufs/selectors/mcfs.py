@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
 
 import numpy as np
-from scipy import sparse
+from sklearn.utils.extmath import row_norms
 
 from bsufs._typing import Array
 from bsufs.graphs import affinity, in_safe_units, nearest_samples, spectral_responses
@@ -115,7 +114,9 @@ class MCFS(ScoringSelector):
         )
         self.n_components_ = self.eigenvalues_.size
         reference = self.compat == "reference"
-        design = Design(X, self.ridge * (1.0 if reference else _mean_squared_length(X)))
+        # The mean squared length of the columns.
+        unit = 1.0 if reference else float(row_norms(X, squared=True).sum()) / d
+        design = Design(X, self.ridge * unit)
         scores = np.zeros(d)
         for response in responses.T:
             b = lars(design, response, n_nonzero, ridge_in_correlations=not reference)
@@ -138,8 +139,3 @@ class MCFS(ScoringSelector):
         if not isinstance(self.n_components, str):
             return self.n_components
         return min(components_above_noise(data.scatter), _MOST_AUTO_COMPONENTS)
-
-
-def _mean_squared_length(X: Any) -> float:
-    values = X.data if sparse.issparse(X) else np.ravel(X)
-    return float(np.vdot(values, values)) / int(X.shape[1])

@@ -6,15 +6,22 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array, Indices
 from bsufs.graphs import directed_affinity, in_safe_units, nearest_samples, reconstruction_weights
-from bsufs.penalties import row_norms
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._parameters import COUNT, NOT_NEGATIVE, POSITIVE, checked_array, constraints
+from bsufs.selectors._parameters import (
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    checked_array,
+    constraints,
+    keep_frame,
+)
 from bsufs.solvers.neighborhood_embedding import (
     elementwise_split,
     make_split,
@@ -76,6 +83,8 @@ class RNE(ScoringSelector):
         Its number of columns.
     objective_ : float
         The objective at the end.
+    objective_history_ : array
+        The objective after each outer iteration.
     n_iter_ : int
         Outer iterations done.
     stopping_reason_ : str
@@ -138,8 +147,7 @@ class RNE(ScoringSelector):
         reference = self.compat == "reference"
         X = in_safe_units(data.ordered)
         if self.normalize_samples:
-            lengths = row_norms(X)
-            X = X / np.where(lengths > 0, lengths, 1.0)[:, None]
+            X = normalize(X)
         A = self._reconstruction_errors(X)
         solution = neighborhood_embedding(
             A,
@@ -152,12 +160,8 @@ class RNE(ScoringSelector):
             max_inner_iter=self.max_inner_iter,
             tol=None if reference else self.tol,
         )
-        self.components_ = solution.W.T
-        self.n_components_ = solution.W.shape[1]
         self.objective_ = float(solution.objective_history[-1])
-        self.n_iter_ = solution.n_iter
-        self.stopping_reason_ = solution.stopping_reason
-        return row_norms(solution.W) ** 2
+        return keep_frame(self, solution)
 
     def _reconstruction_errors(self, X: Array) -> Array:
         """Return what is left of each sample after its neighbors have rebuilt it."""

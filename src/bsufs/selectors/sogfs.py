@@ -7,7 +7,6 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from bsufs._typing import Array
-from bsufs.graphs import adaptive_neighbors, directed_affinity, symmetric
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import (
@@ -17,7 +16,6 @@ from bsufs.selectors._parameters import (
     constraints,
     keep_frame,
     n_directions,
-    nothing_to_learn,
 )
 from bsufs.solvers.forms import centered, row_space
 from bsufs.solvers.structured_graph import structured_graph
@@ -126,8 +124,11 @@ class SOGFS(ScoringSelector):
 
     def _score(self, data: FitData) -> Array:
         reference = self.compat == "reference"
-        Z = _standardized(data.ordered, smoothed=reference)
+        Z = centered(data.ordered)
         n, d = Z.shape
+        squares: Array = np.einsum("ij,ij->j", Z, Z)
+        # Constant columns stay zero.
+        Z /= np.sqrt(squares + np.finfo(np.float64).eps if reference else squares + (squares == 0))
         basis = None if reference else row_space(Z)
         rank = d if basis is None else basis.shape[1]
         m = n_directions(self.n_components, FitData(Z), rank)
@@ -140,11 +141,6 @@ class SOGFS(ScoringSelector):
         # Columns have unit length, and their mean squared slope on a graph is about one.
         auto = AUTO_SHARE * float(np.sqrt(m * d)) / max(rank, 1)
         self.gamma_ = auto if isinstance(self.gamma, str) else float(self.gamma)
-        if rank == 0:
-            # Nothing varies: no feature beats another, no graph the first.
-            indices, weights, self.rank_weight_ = adaptive_neighbors(Z, self.n_neighbors)
-            self.affinity_ = symmetric(directed_affinity(indices, weights))
-            return keep_frame(self, nothing_to_learn(d, m))
         solution, self.affinity_, self.rank_weight_ = structured_graph(
             Z,
             basis,
@@ -158,14 +154,3 @@ class SOGFS(ScoringSelector):
             reference=reference,
         )
         return keep_frame(self, solution)
-
-
-def _standardized(X: Array, smoothed: bool) -> Array:
-    """Return centered columns of unit length; constant columns become zero."""
-    Z = centered(X)
-    squares: Array = np.einsum("ij,ij->j", Z, Z)
-    if smoothed:
-        Z /= np.sqrt(squares + np.finfo(np.float64).eps)
-    else:
-        Z /= np.sqrt(np.where(squares > 0, squares, 1.0))
-    return Z

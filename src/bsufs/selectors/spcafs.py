@@ -9,13 +9,13 @@ from bsufs.penalties import row_norms
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import (
-    AUTO_SHARE,
     NUMBER_OF_COMPONENTS,
     constraints,
     keep_frame,
+    keep_gamma,
 )
 from bsufs.solvers.forms import scatter_form
-from bsufs.solvers.principal import in_units_of, in_units_of_data, principal_frame
+from bsufs.solvers.principal import principal_frame
 from bsufs.solvers.reweighted import reweighted_eigenvectors
 
 
@@ -95,19 +95,12 @@ class SPCAFS(ScoringSelector):
     def _score(self, data: FitData) -> Array:
         scatter = data.scatter
         eigenvalues, frame = principal_frame(scatter, self.n_components)
-        largest = float(eigenvalues[0])
-        if isinstance(self.gamma, str):
-            penalty = float((row_norms(frame) ** self.p).sum())
-            gamma = AUTO_SHARE * float(eigenvalues.sum()) / penalty
-            self.gamma_ = float(in_units_of_data(scatter, gamma))
-        else:
-            gamma = in_units_of(scatter, float(self.gamma))
-            self.gamma_ = float(self.gamma)
+        penalty = float((row_norms(frame) ** self.p).sum())
         reference = self.compat == "reference"
         solution = reweighted_eigenvectors(
-            scatter_form(scatter, data.ordered, negative=True, lower_bound=-largest),
+            scatter_form(scatter, data.ordered, negative=True, lower_bound=-eigenvalues[0]),
             eigenvalues.size,
-            gamma=gamma,
+            gamma=keep_gamma(self, scatter, float(eigenvalues.sum()), penalty),
             p=self.p,
             max_iter=self.max_iter,
             tol=self.tol if reference else self.tol * scatter.trace(),

@@ -18,7 +18,6 @@ from bsufs.selectors._parameters import (
     constraints,
     keep_frame,
     n_directions,
-    nothing_to_learn,
 )
 from bsufs.solvers.forms import row_space, samples_form
 from bsufs.solvers.reweighted import reweighted_eigenvectors, row_weights
@@ -125,11 +124,7 @@ class UDFS(ScoringSelector):
             X = X - X.mean(axis=0)
         form = samples_form(X, L, None if reference else row_space(data.ordered))
         m = n_directions(self.n_components, data, form.dimension)
-        if form.dimension == 0:
-            # Nothing varies, so no feature is better than another.
-            self.gamma_ = 0.0
-            return keep_frame(self, nothing_to_learn(d, m))
-        mean_value = float(np.vdot(X, L @ X)) / form.dimension * m
+        mean_value = float(np.vdot(X, L @ X)) / max(form.dimension, 1) * m
         auto = AUTO_SHARE * mean_value / np.sqrt(d * m) or 1.0
         self.gamma_ = auto if isinstance(self.gamma, str) else float(self.gamma)
         solution = reweighted_eigenvectors(

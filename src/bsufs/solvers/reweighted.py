@@ -103,6 +103,9 @@ def reweighted_eigenvectors(
     >>> np.round((result.W**2).sum(axis=1), 6)
     array([0., 1., 0., 1.])
     """
+    if form.dimension == 0:
+        # Nothing varies, so no feature is better than another.
+        return Solution(np.zeros((form.n_features, m)), np.zeros(0), 0, "converged")
     weights = np.ones(form.n_features) if start_weights is None else start_weights
     W: Array = np.empty((form.n_features, 0))
     shift: float | None = None

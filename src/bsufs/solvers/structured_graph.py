@@ -72,8 +72,11 @@ def structured_graph(
     indices, weights, r = adaptive_neighbors(Z, n_neighbors, reference=reference)
     rank_weight = r
     A = symmetric(directed_affinity(indices, weights))
-    F = lowest_laplacian_eigenvectors(A, c)[1]
     step = w_step(A)
+    if not step.objective_history.size:
+        # Nothing varies: no graph is better than the first.
+        return step, A, r
+    F = lowest_laplacian_eigenvectors(A, c)[1]
     history = History(None, first=step.objective_history[-1])
     for iteration in range(1, max_iter + 1):
         P = Z @ step.W
