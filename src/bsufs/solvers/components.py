@@ -85,27 +85,21 @@ def start_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Arra
     """
     if isinstance(n_components, int | np.integer):
         return scatter.leading_eigenvectors(int(n_components))
-    edge, goal = 0.0, np.inf
+    limit = min(scatter.max_rank, scatter.shape[0])
     if isinstance(n_components, str):
         edge = noise_edge(scatter.diagonal(), scatter.total_weight)
-    else:
-        goal = float(n_components) * scatter.trace()
-    limit = min(scatter.max_rank, scatter.shape[0])
-    # A little below the exact trace, or rounding would let a share of one run to the last digit.
-    goal = goal * (1.0 - 1e-12)
-    values, vectors = scatter.leading_eigenvectors_until(
-        lambda values: bool(values[-1] <= edge or values.sum() >= goal), limit
-    )
-    reached = int(np.count_nonzero(values > edge))
-    if reached == 0 and np.isinf(goal):
-        average = scatter.trace() / max(int(np.count_nonzero(scatter.diagonal())), 1)
-        most = min(_MOST_ABOVE_AVERAGE, limit)
-        if values.size < most:
+        values, vectors = scatter.leading_eigenvectors_until(lambda v: bool(v[-1] <= edge), limit)
+        if values[0] <= edge:
+            edge = scatter.trace() / int(np.count_nonzero(scatter.diagonal()))
+            limit = min(_MOST_ABOVE_AVERAGE, limit)
             values, vectors = scatter.leading_eigenvectors_until(
-                lambda values: bool(values[-1] <= average), most
+                lambda v: bool(v[-1] <= edge), limit
             )
-        reached = int(np.count_nonzero(values[:most] > average))
-    if np.isfinite(goal):
-        reached = int(np.searchsorted(np.cumsum(values), goal)) + 1
-    m = int(np.clip(reached, 1, values.size))
+        m = int(np.count_nonzero(values[:limit] > edge))
+    else:
+        # A little below it, or rounding would let a share of one run to the last digit.
+        goal = float(n_components) * scatter.trace() * (1.0 - 1e-12)
+        values, vectors = scatter.leading_eigenvectors_until(lambda v: bool(v.sum() >= goal), limit)
+        m = int(np.searchsorted(np.cumsum(values), goal)) + 1
+    m = min(max(m, 1), values.size)
     return values[:m], vectors[:, :m]

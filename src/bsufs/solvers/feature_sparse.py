@@ -9,21 +9,13 @@ for P exactly can only raise the objective.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 from scipy import linalg
 
 from bsufs._typing import Array, Indices
 from bsufs.scatter import Scatter
 from bsufs.solvers.solution import History, Solution
-
-
-class Operator(Protocol):
-    """All that the proxy needs of A."""
-
-    def __matmul__(self, W: Array) -> Array:
-        """Return A W."""
+from bsufs.solvers.w_steps import Operator
 
 
 def proxy_diagonal(A: Operator, W: Array) -> Array:
