@@ -120,9 +120,7 @@ class FENPCAFS(ScoringSelector):
     tol: float = 1e-5
 
     _parameter_constraints = constraints(
-        n_components=NUMBER_OF_COMPONENTS,
-        u=POSITIVE,
-        s=POSITIVE_OR_AUTO,
+        n_components=NUMBER_OF_COMPONENTS, u=POSITIVE, s=POSITIVE_OR_AUTO
     )
 
     def _score(self, data: FitData) -> Array:

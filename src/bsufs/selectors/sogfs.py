@@ -117,10 +117,7 @@ class SOGFS(ScoringSelector):
     max_reweightings: int = 100
     tol: float = 1e-6
 
-    _parameter_constraints = constraints(
-        n_clusters=COUNT_OR_AUTO,
-        max_reweightings=COUNT,
-    )
+    _parameter_constraints = constraints(n_clusters=COUNT_OR_AUTO, max_reweightings=COUNT)
 
     def _score(self, data: FitData) -> Array:
         reference = self.compat == "reference"

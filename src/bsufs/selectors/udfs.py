@@ -109,10 +109,7 @@ class UDFS(ScoringSelector):
     max_iter: int = 20
     tol: float = 1e-6
 
-    _parameter_constraints = constraints(
-        ridge=POSITIVE,
-        x0=["array-like", None],
-    )
+    _parameter_constraints = constraints(ridge=POSITIVE, x0=["array-like", None])
 
     def _score(self, data: FitData) -> Array:
         X = in_safe_units(data.ordered)
