@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -299,6 +299,7 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         return tags
 
 
+@dataclass(repr=False, eq=False)
 class ScoringSelector(BaseSelector):
     """Base class of the selectors that give each column a score and know no path.
 
@@ -307,7 +308,8 @@ class ScoringSelector(BaseSelector):
     features are selected.
     """
 
-    components_: Array
+    n_features_to_select: int | float | str = "auto"
+    components_: Array = field(init=False)
 
     @abstractmethod
     def _score(self, data: FitData) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.utils._param_validation import StrOptions
@@ -15,7 +15,7 @@ from bsufs.solvers.column_subset import greedy_columns, pivoted_columns
 from bsufs.solvers.forms import centered
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class ColumnSubset(ScoringSelector):
     r"""Unsupervised feature selection by column subset selection.
 
@@ -66,8 +66,6 @@ class ColumnSubset(ScoringSelector):
     array([2, 0])
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     method: str = "greedy"
 
     _parameter_constraints = constraints(method=[StrOptions({"greedy", "pivoted-qr"})])

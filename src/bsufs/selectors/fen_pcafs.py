@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 
 from scipy import linalg
 
@@ -30,7 +30,7 @@ from bsufs.solvers.principal import principal_frame
 from bsufs.stiefel import flip_signs
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class FENPCAFS(ScoringSelector):
     r"""Unsupervised feature selection by PCA with a fuzzy elastic net.
 
@@ -108,8 +108,6 @@ class FENPCAFS(ScoringSelector):
     array([2, 0])
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | float | str = "auto"
     gamma: float | str = "auto"
     u: float = 2.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from numbers import Integral
 
 from sklearn.utils._param_validation import StrOptions
@@ -15,7 +15,7 @@ from bsufs.solvers.feature_sparse import feature_sparse_subspace
 from bsufs.solvers.principal import principal_frame
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class FSPCA(ScoringSelector):
     r"""Unsupervised feature selection by feature-sparse PCA.
 
@@ -74,8 +74,6 @@ class FSPCA(ScoringSelector):
     array([2, 0])
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | float | str = "auto"
     solver: str = "IPU"
     max_iter: int = 20

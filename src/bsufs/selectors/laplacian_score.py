@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import constraints
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class LaplacianScore(ScoringSelector):
     r"""Unsupervised feature selection by the Laplacian score.
 
@@ -63,8 +63,6 @@ class LaplacianScore(ScoringSelector):
     array([2, 3])
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_neighbors: int = 5
     weight: str = "heat"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from bsufs._typing import Array
@@ -11,7 +9,6 @@ from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 
 
-@dataclass(repr=False, eq=False)
 class MaxVariance(ScoringSelector):
     r"""Unsupervised feature selection by variance.
 
@@ -47,8 +44,6 @@ class MaxVariance(ScoringSelector):
     >>> selector.selected_features_
     array([2, 0])
     """
-
-    n_features_to_select: int | float | str = "auto"
 
     _accepts_sparse = True
 

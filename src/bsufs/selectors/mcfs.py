@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.utils.extmath import row_norms
@@ -19,7 +19,7 @@ from bsufs.solvers.lars import Design, lars
 _MOST_AUTO_COMPONENTS = 20
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class MCFS(ScoringSelector):
     r"""Multi-cluster feature selection.
 
@@ -93,8 +93,6 @@ class MCFS(ScoringSelector):
     (178, 4)
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | str = "auto"
     n_neighbors: int = 5
     n_nonzero: int | str = "auto"

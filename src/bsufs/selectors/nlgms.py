@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from bsufs.stiefel import polar_factor
 _N_RANDOM_STARTS = 10
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class NLGMS(ScoringSelector):
     r"""Graph embedding with self-representation and a feature-sparse projection.
 
@@ -108,8 +108,6 @@ class NLGMS(ScoringSelector):
     (178, 4)
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | str = "auto"
     n_neighbors: int = 5
     lambda_nuclear: float = 100.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from bsufs.solvers.neighborhood_embedding import (
 _MOST_AUTO_COMPONENTS = 50
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class RNE(ScoringSelector):
     r"""Robust neighborhood embedding.
 
@@ -119,8 +119,6 @@ class RNE(ScoringSelector):
     (178, 4)
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | str = "auto"
     n_neighbors: int = 5
     alpha: float = 1e3

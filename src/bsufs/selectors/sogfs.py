@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from bsufs.solvers.forms import centered, row_space
 from bsufs.solvers.structured_graph import structured_graph
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class SOGFS(ScoringSelector):
     r"""Unsupervised feature selection with a structured optimal graph.
 
@@ -106,8 +106,6 @@ class SOGFS(ScoringSelector):
     (178, 4)
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | str = "auto"
     n_clusters: int | str = "auto"
     n_neighbors: int = 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from bsufs.solvers.principal import in_units_of
 from bsufs.solvers.psd_projection import psd_projection
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class SPCAPSD(ScoringSelector):
     r"""Unsupervised feature selection by a sparse, positive semidefinite reconstruction matrix.
 
@@ -100,8 +100,6 @@ class SPCAPSD(ScoringSelector):
     array([2, 3])
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     lambda_row: float | str = "auto"
     eta: float | str = "auto"
     init: Any = "identity"

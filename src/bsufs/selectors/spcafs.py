@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 from bsufs._typing import Array
 from bsufs.penalties import row_norms
@@ -14,7 +14,7 @@ from bsufs.solvers.principal import principal_frame
 from bsufs.solvers.reweighted import reweighted_eigenvectors
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class SPCAFS(ScoringSelector):
     r"""Unsupervised feature selection by sparse PCA with an l2,p penalty on the rows.
 
@@ -75,8 +75,6 @@ class SPCAFS(ScoringSelector):
     array([2, 0])
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | float | str = "auto"
     gamma: float | str = "auto"
     p: float = 0.5

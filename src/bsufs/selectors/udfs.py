@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from bsufs.solvers.forms import row_space, samples_form
 from bsufs.solvers.reweighted import reweighted_eigenvectors, row_weights
 
 
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class UDFS(ScoringSelector):
     r"""Unsupervised discriminative feature selection.
 
@@ -98,8 +98,6 @@ class UDFS(ScoringSelector):
     (178, 4)
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | str = "auto"
     n_neighbors: int = 5
     gamma: float | str = "auto"
