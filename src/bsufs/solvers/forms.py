@@ -148,24 +148,24 @@ def centered(X: Array) -> Array:
     return Xc
 
 
+def short_root(X: Array) -> Array:
+    """Return a matrix with the products X'X and no more rows than columns."""
+    n, d = X.shape
+    return X if n <= d else np.asarray(linalg.qr(X, mode="r", check_finite=False)[0][:d])
+
+
 def row_space(X: Array) -> Array | None:
     """Return an orthonormal basis of the span of the centered samples; None for the whole space.
 
     Whether a direction belongs to it is decided on standardized columns, so that the unit of a
     column does not matter.
     """
-    n, d = X.shape
+    d = X.shape[1]
     Xc = centered(X)
     lengths = np.linalg.norm(Xc, axis=0)
     Xc /= np.where(lengths > 0, lengths, 1.0)
-    if d <= n:
-        values, vectors = linalg.eigh(Xc.T @ Xc, check_finite=False)
-        # Eigenvalues are squares, and their rounding hides smaller singular values.
-        inside = values > max(_RANK_TOLERANCE**2, d * np.finfo(np.float64).eps) * values[-1]
-        vectors = vectors[:, inside]
-    else:
-        _, values, right = linalg.svd(Xc, full_matrices=False, check_finite=False)
-        vectors = right[values > _RANK_TOLERANCE * values[0]].T
+    _, values, right = linalg.svd(short_root(Xc), full_matrices=False, check_finite=False)
+    vectors = right[values > _RANK_TOLERANCE * values[0]].T
     if vectors.shape[1] == d:
         return None
     basis: Array = linalg.qr(lengths[:, None] * vectors, mode="economic", check_finite=False)[0]
