@@ -13,17 +13,12 @@ from bsufs.penalties import row_norms
 from bsufs.scatter import Scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES
 from bsufs.selectors._data import FitData
-from bsufs.solvers.components import components_above_noise
-from bsufs.solvers.principal import in_units_of, in_units_of_data
+from bsufs.solvers.components import components_above_noise, in_units_of, in_units_of_data
 from bsufs.solvers.solution import Solution
 
 # What `n_components` may be for the methods that start from principal components: a number, a share
 # of the variance, or the number above the noise edge.
-NUMBER_OF_COMPONENTS = [
-    Interval(Integral, 1, None, closed="left"),
-    Interval(Real, 0, 1, closed="right"),
-    StrOptions({"auto"}),
-]
+NUMBER_OF_COMPONENTS = NUMBER_OF_FEATURES
 COUNT = [Interval(Integral, 1, None, closed="left")]
 COUNT_OR_AUTO = [*COUNT, StrOptions({"auto"})]
 POSITIVE = [Interval(Real, 0, None, closed="neither")]
@@ -56,6 +51,11 @@ AUTO_SHARE = 0.1
 def constraints(**own: list[Any]) -> dict[str, list[Any]]:
     """Return what the parameters of a selector may be: those of shared meaning, and its own."""
     return _SHARED | own
+
+
+def one_of(*words: str) -> list[Any]:
+    """Return the rule for a parameter that is one of some words."""
+    return [StrOptions(set(words))]
 
 
 def checked_array(

@@ -28,7 +28,7 @@ from bsufs.selectors._parameters import (
 from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._streaming import StreamedSelector
 from bsufs.solvers.alignment import aligned_columns
-from bsufs.solvers.principal import principal_frame
+from bsufs.solvers.components import principal_frame
 from bsufs.solvers.ranking import Weights, rank_by_path
 
 # Clusters of fewer rows than this, on average, follow the noise of single rows.

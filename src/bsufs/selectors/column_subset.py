@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._parameters import constraints
+from bsufs.selectors._parameters import constraints, one_of
 from bsufs.solvers.column_subset import greedy_columns, pivoted_columns
 from bsufs.solvers.forms import centered
 
@@ -68,7 +67,7 @@ class ColumnSubset(ScoringSelector):
 
     method: str = "greedy"
 
-    _parameter_constraints = constraints(method=[StrOptions({"greedy", "pivoted-qr"})])
+    _parameter_constraints = constraints(method=one_of("greedy", "pivoted-qr"))
 
     def _score(self, data: FitData) -> Array:
         pick = greedy_columns if self.method == "greedy" else pivoted_columns

@@ -19,6 +19,7 @@ from bsufs.selectors._parameters import (
     keep_gamma,
     keep_history,
 )
+from bsufs.solvers.components import principal_frame
 from bsufs.solvers.forms import centered, scatter_form
 from bsufs.solvers.fuzzy_elastic_net import (
     ElasticNet,
@@ -26,7 +27,6 @@ from bsufs.solvers.fuzzy_elastic_net import (
     ridge_step,
     uncentered_ridge_step,
 )
-from bsufs.solvers.principal import principal_frame
 from bsufs.stiefel import flip_signs
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from numbers import Integral
 
-from sklearn.utils._param_validation import StrOptions
-
 from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints, keep_frame
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints, keep_frame, one_of
+from bsufs.solvers.components import principal_frame
 from bsufs.solvers.feature_sparse import feature_sparse_subspace
-from bsufs.solvers.principal import principal_frame
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -80,7 +78,7 @@ class FSPCA(ScoringSelector):
 
     _accepts_sparse = True
     _parameter_constraints = constraints(
-        n_components=NUMBER_OF_COMPONENTS, solver=[StrOptions({"IPU", "Go"})]
+        n_components=NUMBER_OF_COMPONENTS, solver=one_of("IPU", "Go")
     )
 
     def _score(self, data: FitData) -> Array:

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array
 from bsufs.graphs import affinity, in_safe_units, nearest_samples, row_batches
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._parameters import constraints
+from bsufs.selectors._parameters import constraints, one_of
 
 
 @dataclass(repr=False, eq=False, kw_only=True)
@@ -67,7 +66,7 @@ class LaplacianScore(ScoringSelector):
     weight: str = "heat"
 
     _accepts_sparse = True
-    _parameter_constraints = constraints(weight=[StrOptions({"heat", "binary", "cosine"})])
+    _parameter_constraints = constraints(weight=one_of("heat", "binary", "cosine"))
 
     def _score(self, data: FitData) -> Array:
         X = in_safe_units(data.ordered)

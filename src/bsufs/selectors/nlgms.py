@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array
 from bsufs.graphs import in_safe_units
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._parameters import NOT_NEGATIVE, POSITIVE, constraints, keep_frame
-from bsufs.solvers.components import components_above_noise
-from bsufs.solvers.principal import require_variation
+from bsufs.selectors._parameters import NOT_NEGATIVE, POSITIVE, constraints, keep_frame, one_of
+from bsufs.solvers.components import components_above_noise, require_variation
 from bsufs.solvers.self_representation import (
     SmoothnessOperator,
     bytes_needed,
@@ -124,7 +122,7 @@ class NLGMS(ScoringSelector):
     _parameter_constraints = constraints(
         lambda_nuclear=NOT_NEGATIVE,
         lambda_error=NOT_NEGATIVE,
-        init=[StrOptions({"pca", "random"})],
+        init=one_of("pca", "random"),
         max_memory=POSITIVE,
     )
 

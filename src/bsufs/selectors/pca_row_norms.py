@@ -9,7 +9,7 @@ from bsufs.penalties import row_norms
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints
-from bsufs.solvers.principal import principal_frame
+from bsufs.solvers.components import principal_frame
 
 
 @dataclass(repr=False, eq=False, kw_only=True)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array, Indices
 from bsufs.graphs import directed_affinity, in_safe_units, nearest_samples, reconstruction_weights
@@ -21,6 +20,7 @@ from bsufs.selectors._parameters import (
     checked_array,
     constraints,
     keep_frame,
+    one_of,
 )
 from bsufs.solvers.neighborhood_embedding import (
     elementwise_split,
@@ -137,7 +137,7 @@ class RNE(ScoringSelector):
         alpha=NOT_NEGATIVE,
         ridge=POSITIVE,
         normalize_samples=["boolean"],
-        init=[StrOptions({"sine", "random"}), "array-like"],
+        init=[*one_of("sine", "random"), "array-like"],
         max_inner_iter=COUNT,
     )
 

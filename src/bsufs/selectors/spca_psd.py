@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array, Indices
 from bsufs.selectors._base import ScoringSelector
@@ -18,8 +17,9 @@ from bsufs.selectors._parameters import (
     checked_array,
     constraints,
     keep_history,
+    one_of,
 )
-from bsufs.solvers.principal import in_units_of
+from bsufs.solvers.components import in_units_of
 from bsufs.solvers.psd_projection import psd_projection
 
 
@@ -110,8 +110,8 @@ class SPCAPSD(ScoringSelector):
 
     _parameter_constraints = constraints(
         lambda_row=POSITIVE_OR_AUTO,
-        eta=[*NOT_NEGATIVE, StrOptions({"auto"})],
-        init=[StrOptions({"identity", "random"}), "array-like"],
+        eta=[*NOT_NEGATIVE, *one_of("auto")],
+        init=[*one_of("identity", "random"), "array-like"],
     )
 
     def _score(self, data: FitData) -> Array:

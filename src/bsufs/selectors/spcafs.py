@@ -9,8 +9,8 @@ from bsufs.penalties import row_norms
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints, keep_frame, keep_gamma
+from bsufs.solvers.components import principal_frame
 from bsufs.solvers.forms import scatter_form
-from bsufs.solvers.principal import principal_frame
 from bsufs.solvers.reweighted import reweighted_eigenvectors
 
 

@@ -1,6 +1,9 @@
-"""How many components: parallel analysis without permutations, or a share of the variance."""
+"""Principal components: how many to take, as a start, and weights in the units of their scatter."""
 
 from __future__ import annotations
+
+import math
+from numbers import Integral
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -23,18 +26,6 @@ def noise_edge(diagonal: Array, total_weight: float) -> float:
 
     a convex problem in one variable (Dobriban and Owen, 2019). So the number of components depends
     on S and n alone: not on a seed, nor on the order of rows and columns.
-
-    Parameters
-    ----------
-    diagonal : array of shape (d,)
-        Diagonal of S.
-    total_weight : float
-        Number of samples, or the sum of their weights.
-
-    Returns
-    -------
-    float
-        The edge, in the units of S.
 
     Examples
     --------
@@ -64,26 +55,14 @@ def components_above_noise(scatter: Scatter) -> int:
 
 
 def start_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Array, Array]:
-    """Return the leading eigenpairs of S, as many as asked for.
+    """Return the leading eigenpairs of S, descending, as many as asked for; S is not zero.
 
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S, not zero.
-    n_components : int, float or "auto"
-        A number; a share of the total variance that the components reach; or as many as have an
-        eigenvalue above the noise edge. Where none has, as for columns that are not correlated, no
-        direction is special, and a single one would be an arbitrary mixture of columns: then as
-        many as have an eigenvalue above the average, at most 32.
-
-    Returns
-    -------
-    values : array of shape (m,)
-        Eigenvalues in descending order.
-    vectors : array of shape (d, m)
-        Eigenvectors.
+    Those are a number; as many as reach a share of the total variance; or, for "auto", as many as
+    have an eigenvalue above the noise edge. Where none has, as for columns that are not correlated,
+    no direction is special, and a single one would be an arbitrary mixture of columns: then as many
+    as have an eigenvalue above the average, at most 32.
     """
-    if isinstance(n_components, int | np.integer):
+    if isinstance(n_components, Integral):
         return scatter.leading_eigenvectors(int(n_components))
     limit = min(scatter.max_rank, scatter.shape[0])
     if isinstance(n_components, str):
@@ -103,3 +82,37 @@ def start_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Arra
         m = int(np.searchsorted(np.cumsum(values), goal)) + 1
     m = min(max(m, 1), values.size)
     return values[:m], vectors[:, :m]
+
+
+def principal_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Array, Array]:
+    """Return the leading eigenpairs of S, as many as asked for and no more than it can have."""
+    require_variation(scatter)
+    limit = min(scatter.max_rank, scatter.shape[0])
+    if isinstance(n_components, Integral) and int(n_components) > limit:
+        raise ValueError(
+            f"n_components must be at most {limit}, the rank that the data can have, got "
+            f"{n_components}. Ask for fewer, or for 'auto'."
+        )
+    return start_frame(scatter, n_components)
+
+
+def require_variation(scatter: Scatter) -> None:
+    """Raise an error if no column varies."""
+    if not scatter.diagonal().any():
+        raise ValueError(
+            "X must have at least one column that varies, but every column is constant (after "
+            "weighting, and without never_keep). There is nothing to select."
+        )
+
+
+def in_units_of(scatter: Scatter, weight: float) -> float:
+    """Return a weight meant for the data as they came in the units in which S is held."""
+    exponent = max(-1000, min(-2 * scatter.unit_exponent, 1000))
+    return min(math.ldexp(1.0, exponent) * weight, 1e300)
+
+
+def in_units_of_data(scatter: Scatter, values: Array | float) -> Array:
+    """Return values in the units in which S is held in those of the data as they came."""
+    with np.errstate(over="ignore", under="ignore"):
+        converted: Array = np.ldexp(values, 2 * scatter.unit_exponent)
+    return converted
