@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import linalg, sparse
 from scipy.spatial.distance import cdist
+from sklearn.utils import gen_batches
 
 from bsufs import _linalg, graphs
 from bsufs.graphs import (
@@ -38,10 +39,10 @@ def rng():
     return np.random.default_rng(7)
 
 
-@pytest.mark.parametrize("batch_bytes", [1, 1000, 2**25])
+@pytest.mark.parametrize("batch_size", [1, 3, 100])
 @pytest.mark.parametrize("count", [1, 4, 40])
-def test_neighbors_equal_brute_force_with_many_ties(rng, monkeypatch, batch_bytes, count):
-    monkeypatch.setattr(graphs, "_BATCH_BYTES", batch_bytes)
+def test_neighbors_equal_brute_force_with_many_ties(rng, monkeypatch, batch_size, count):
+    monkeypatch.setattr(graphs, "batches", lambda total, width: gen_batches(total, batch_size))
     X = rng.integers(0, 3, size=(40, 4)).astype(float)
     found = nearest_samples(X, count, with_mean_distance=True)
     indices, distances, mean = brute_force(X, count)

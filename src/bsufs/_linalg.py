@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy import linalg
@@ -27,8 +27,6 @@ def some_eigenpairs(A: Array, first: int, last: int) -> tuple[Array, Array]:
     LAPACK's routine for a range of eigenvalues may return too few pairs, without an error, where
     eigenvalues repeat; then all pairs are computed and the range is cut out.
     """
-    values: Any
-    vectors: Any
     count = last - first + 1
     values, vectors = linalg.eigh(A, subset_by_index=[first, last], check_finite=False)
     if values.size != count or not np.isfinite(values).all():
@@ -74,9 +72,4 @@ def cholesky_solver(A: Array) -> Map:
     """
     # What LAPACK sees of a row-major matrix is its transpose, which is the same: no copy.
     factor = linalg.cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
-
-    def solve(b: Array) -> Array:
-        solution: Array = linalg.cho_solve(factor, b, check_finite=False)
-        return solution
-
-    return solve
+    return lambda b: np.asarray(linalg.cho_solve(factor, b, check_finite=False))

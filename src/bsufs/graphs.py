@@ -9,7 +9,6 @@ searches do not promise.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,9 +21,8 @@ from sklearn.preprocessing import normalize
 from bsufs._linalg import largest_eigenpairs
 from bsufs._typing import Array, Indices
 from bsufs.scatter import safe_unit_exponent
+from bsufs.scatter._base import batches
 
-# Temporary arrays of about this many bytes stay out of the memory budget.
-_BATCH_BYTES = 32 * 2**20
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -70,32 +68,12 @@ def _double(X: Any) -> Any:
     return np.asarray(X, dtype=np.float64)
 
 
-def row_batches(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
-    """Cut rows into slices that need little memory at a time."""
-    step = max(1, _BATCH_BYTES // max(bytes_per_row, 1))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
-
-
 def nearest_samples(X: Any, count: int, *, with_mean_distance: bool = False) -> Neighbors:
     """Find the nearest samples of each sample, itself among them.
 
     Samples at equal distance come in the order of their rows, so a duplicate in an earlier row
-    comes before the sample itself.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        The data.
-    count : int
-        How many, from 1 to n_samples.
-    with_mean_distance : bool, default=False
-        Whether to compute the mean of all distances on the way.
-
-    Returns
-    -------
-    Neighbors
-        Indices and squared distances.
+    comes before the sample itself. X may be sparse; the mean of all distances is computed on the
+    way if it is wanted.
 
     Examples
     --------
@@ -117,7 +95,7 @@ def nearest_samples(X: Any, count: int, *, with_mean_distance: bool = False) -> 
     indices = np.empty((n, count), dtype=np.intp)
     distances = np.empty((n, count))
     total = 0.0
-    for rows in row_batches(n, 8 * n):
+    for rows in batches(n, n):
         D = euclidean_distances(X[rows], X, squared=True)
         D[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = 0.0
         indices[rows], distances[rows] = _smallest(D, count)
@@ -144,21 +122,8 @@ def affinity(neighbors: Neighbors, weight: str, X: Any = None) -> Any:
 
     Two samples are joined if one is among the neighbors of the other, by the larger of the two
     weights. The weights are 1 ("binary"), :math:`\exp(-d^2 / 2t^2)` with t the mean of all
-    distances ("heat"), or the cosine of the two samples ("cosine"; a negative one joins nothing).
-
-    Parameters
-    ----------
-    neighbors : Neighbors
-        Neighbors of each sample; the sample itself is skipped. "heat" needs the mean distance.
-    weight : {"binary", "heat", "cosine"}
-        Kind of weight.
-    X : array or sparse matrix of shape (n_samples, n_features), optional
-        The data, for the cosine.
-
-    Returns
-    -------
-    sparse array of shape (n_samples, n_samples)
-        Non-negative weights, zero on the diagonal.
+    distances ("heat", which needs it), or the cosine of the two samples ("cosine", which needs the
+    data; a negative one joins nothing). No sample is joined to itself.
     """
     n, count = neighbors.indices.shape
     rows = np.repeat(np.arange(n), count)
@@ -182,7 +147,7 @@ def affinity(neighbors: Neighbors, weight: str, X: Any = None) -> Any:
 def _cosines(X: Any, rows: Indices, columns: Indices) -> Array:
     X = normalize(_double(X))
     cosines = np.empty(rows.size)
-    for pairs in row_batches(rows.size, 16 * X.shape[1]):
+    for pairs in batches(rows.size, 2 * X.shape[1]):
         left, right = X[rows[pairs]], X[columns[pairs]]
         products = left.multiply(right) if sparse.issparse(X) else left * right
         cosines[pairs] = products.sum(axis=1)
@@ -212,10 +177,8 @@ def components_by_size(A: Any) -> tuple[int, Indices]:
     Components of equal size are numbered in the order of their first samples.
     """
     count, raw = connected_components(A, directed=False)
-    sizes = np.bincount(raw, minlength=count)
-    _, firsts = np.unique(raw, return_index=True)
-    rank = np.empty(count, dtype=np.intp)
-    rank[np.lexsort((firsts, -sizes))] = np.arange(count)
+    _, firsts, sizes = np.unique(raw, return_index=True, return_counts=True)
+    rank = np.argsort(np.lexsort((firsts, -sizes)))
     return int(count), rank[raw]
 
 
@@ -329,15 +292,14 @@ def onto_simplex(V: Array) -> Array:
     excess = np.cumsum(descending, axis=1) - 1.0
     positive = (descending * np.arange(1, k + 1) > excess).sum(axis=1)
     level = excess[np.arange(V.shape[0]), positive - 1] / positive
-    projected: Array = np.maximum(V - level[:, None], 0.0)
-    return projected
+    return np.asarray(np.maximum(V - level[:, None], 0.0))
 
 
 def reconstruction_weights(X: Array, indices: Indices, ridge: float) -> Array:
     """Return the weights with which its neighbors reconstruct each sample, summing to one."""
     n, k = indices.shape
     weights = np.empty((n, k))
-    for rows in row_batches(n, 8 * k * X.shape[1]):
+    for rows in batches(n, k * X.shape[1]):
         steps = X[indices[rows]] - X[rows, None, :]
         gram = steps @ steps.transpose(0, 2, 1)
         trace = np.trace(gram, axis1=1, axis2=2)
@@ -353,7 +315,7 @@ def local_grams(X: Array, indices: Indices) -> Array:
     """Return the scalar products of the samples of each neighborhood, centered in it."""
     n, k = indices.shape
     grams = np.empty((n, k, k))
-    for rows in row_batches(n, 16 * k * X.shape[1]):
+    for rows in batches(n, 2 * k * X.shape[1]):
         local = X[indices[rows]]
         local = local - local.mean(axis=1, keepdims=True)
         grams[rows] = local @ local.transpose(0, 2, 1)

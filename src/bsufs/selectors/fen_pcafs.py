@@ -130,7 +130,8 @@ class FENPCAFS(ScoringSelector):
         ridge, row = net.parts(W)
         net = replace(net, s=ridge / row if isinstance(self.s, str) else float(self.s))
         penalty = net.value(net.best_share(ridge, row), ridge, row)
-        net = replace(net, gamma=keep_gamma(self, scatter, float(eigenvalues.sum()), penalty))
+        unit = scatter.unit_exponent
+        net = replace(net, gamma=keep_gamma(self, float(eigenvalues.sum()), penalty, unit))
         self.s_ = net.s
         reference = self.compat == "reference"
         if reference and self.u == 1:
@@ -154,7 +155,7 @@ class FENPCAFS(ScoringSelector):
             max_iter=self.max_iter,
             tol=self.tol if reference else self.tol * scatter.trace(),
         )
-        keep_history(self, solution, scatter)
+        keep_history(self, solution, unit)
         self.coef_ = solution.W.T[:, data.place]
         self.n_components_ = m
         return row_norms(solution.W) ** 2

@@ -93,4 +93,4 @@ class FSPCA(ScoringSelector):
         values, vectors = principal_frame(scatter, self.n_components)
         max_iter = self.max_iter if self.solver == "IPU" else 0
         solution = feature_sparse_subspace(scatter, values[:k], vectors[:, :k], k, max_iter)
-        return keep_frame(self, solution, scatter)
+        return keep_frame(self, solution, scatter.unit_exponent)

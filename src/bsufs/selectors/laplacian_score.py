@@ -9,7 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from bsufs._typing import Array
-from bsufs.graphs import affinity, in_safe_units, nearest_samples, row_batches
+from bsufs.graphs import affinity, in_safe_units, nearest_samples
+from bsufs.scatter._base import batches
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import constraints, one_of
@@ -82,7 +83,7 @@ def rayleigh_scores(X: Any, G: Any) -> Array:
     scores = np.zeros(X.shape[1])
     if total <= 0:
         return scores
-    for columns in row_batches(X.shape[1], 8 * X.shape[0]):
+    for columns in batches(X.shape[1], X.shape[0]):
         F = X[:, columns].toarray() if sparse.issparse(X) else X[:, columns]
         rounding = 1e-28 * (degrees @ F**2)
         F = F - (degrees @ F) / total

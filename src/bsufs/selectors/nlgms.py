@@ -136,7 +136,10 @@ class NLGMS(ScoringSelector):
                 f"{self.max_memory:g} GB. Pass fewer rows, or raise max_memory if there is room."
             )
         k = self._n_to_select(d)
-        X = _scaled_to_unit_interval(in_safe_units(data.ordered))
+        X = in_safe_units(data.ordered)
+        low, high = X.min(axis=0), X.max(axis=0)
+        # Constant columns become zero.
+        X = (X - low) / np.where(high > low, high - low, 1.0)
         solution, scores = self_representation(
             X,
             self._first_frame(X, k),
@@ -174,11 +177,3 @@ class NLGMS(ScoringSelector):
         shape = X.shape[1], m
         frames = (polar_factor(rng.standard_normal(shape)) for _ in range(_N_RANDOM_STARTS))
         return max(frames, key=lambda W: float(np.vdot(W, A @ W)))
-
-
-def _scaled_to_unit_interval(X: Array) -> Array:
-    """Return columns from 0 to 1; constant columns become zero."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    spread = np.where(high > low, high - low, 1.0)
-    scaled: Array = (X - low) / spread
-    return scaled

@@ -181,9 +181,9 @@ class RNE(ScoringSelector):
         """Return where H starts, for columns in the given order."""
         d = order.size
         given = None if isinstance(self.n_components, str) else self.n_components
-        name, m = "n_components", given or min(self._n_to_select(d), _MOST_AUTO_COMPONENTS)
-        H: Array = np.empty((d, 0))
-        if not isinstance(self.init, str):
+        if isinstance(self.init, str):
+            name, m = "n_components", given or min(self._n_to_select(d), _MOST_AUTO_COMPONENTS)
+        else:
             H = checked_array(
                 "init",
                 self.init,

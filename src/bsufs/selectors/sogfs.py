@@ -10,11 +10,11 @@ from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import (
-    AUTO_SHARE,
     COUNT,
     COUNT_OR_AUTO,
     constraints,
     keep_frame,
+    keep_gamma,
     n_directions,
 )
 from bsufs.solvers.forms import centered, row_space
@@ -133,16 +133,15 @@ class SOGFS(ScoringSelector):
                 f"n_clusters must be at most the number of samples, {n}, got {self.n_clusters}. "
                 "Ask for fewer."
             )
-        # Columns have unit length, and their mean squared slope on a graph is about one.
-        auto = AUTO_SHARE * float(np.sqrt(m * d)) / max(rank, 1)
-        self.gamma_ = auto if isinstance(self.gamma, str) else float(self.gamma)
         solution, self.affinity_, self.rank_weight_ = structured_graph(
             Z,
             basis,
             n_components=m,
             n_clusters=self.n_clusters_,
             n_neighbors=self.n_neighbors,
-            gamma=self.gamma_,
+            # Columns have unit length, so the first term of a frame is m d / rank on average; the
+            # penalty of one with equal rows is sqrt(m d).
+            gamma=keep_gamma(self, float(np.sqrt(m * d)), max(rank, 1)),
             max_iter=self.max_iter,
             max_reweightings=self.max_reweightings,
             tol=self.tol,

@@ -120,7 +120,7 @@ class SPCAPSD(ScoringSelector):
         lambda_row, eta = (
             (scatter.trace() / d or 1.0)
             if isinstance(weight, str)
-            else in_units_of(scatter, float(weight))
+            else in_units_of(scatter.unit_exponent, float(weight))
             for weight in (self.lambda_row, self.eta)
         )
         reference = self.compat == "reference"
@@ -136,9 +136,8 @@ class SPCAPSD(ScoringSelector):
             max_iter=self.max_iter,
             tol=self.tol if reference else self.tol * scatter.trace(),
         )
-        keep_history(self, solution, scatter)
-        scores: Array = solution.W**2
-        return scores
+        keep_history(self, solution, scatter.unit_exponent)
+        return np.asarray(solution.W**2)
 
     def _start(self, order: Indices) -> Array:
         """Return the diagonal of the first Omega, for columns in the given order."""

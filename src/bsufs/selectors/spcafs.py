@@ -93,10 +93,10 @@ class SPCAFS(ScoringSelector):
         solution = reweighted_eigenvectors(
             scatter_form(scatter, data.ordered, negative=True, lower_bound=-eigenvalues[0]),
             eigenvalues.size,
-            gamma=keep_gamma(self, scatter, float(eigenvalues.sum()), penalty),
+            gamma=keep_gamma(self, float(eigenvalues.sum()), penalty, scatter.unit_exponent),
             p=self.p,
             max_iter=self.max_iter,
             tol=self.tol if reference else self.tol * scatter.trace(),
             plain_value=reference,
         )
-        return keep_frame(self, solution, scatter)
+        return keep_frame(self, solution, scatter.unit_exponent)

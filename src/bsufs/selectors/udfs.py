@@ -12,11 +12,11 @@ from bsufs.graphs import discriminative_laplacian, in_safe_units, local_grams, n
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import (
-    AUTO_SHARE,
     POSITIVE,
     checked_array,
     constraints,
     keep_frame,
+    keep_gamma,
     n_directions,
 )
 from bsufs.solvers.forms import row_space, samples_form
@@ -120,12 +120,10 @@ class UDFS(ScoringSelector):
         form = samples_form(X, L, None if reference else row_space(data.ordered))
         m = n_directions(self.n_components, data, form.dimension)
         mean_value = float(np.vdot(X, L @ X)) / max(form.dimension, 1) * m
-        auto = AUTO_SHARE * mean_value / np.sqrt(d * m) or 1.0
-        self.gamma_ = auto if isinstance(self.gamma, str) else float(self.gamma)
         solution = reweighted_eigenvectors(
             form,
             m,
-            gamma=self.gamma_,
+            gamma=keep_gamma(self, mean_value, float(np.sqrt(d * m))),
             start_weights=self._start_weights(data.order),
             max_iter=self.max_iter,
             tol=None if reference else self.tol * mean_value,

@@ -105,14 +105,13 @@ def require_variation(scatter: Scatter) -> None:
         )
 
 
-def in_units_of(scatter: Scatter, weight: float) -> float:
+def in_units_of(unit_exponent: int, weight: float) -> float:
     """Return a weight meant for the data as they came in the units in which S is held."""
-    exponent = max(-1000, min(-2 * scatter.unit_exponent, 1000))
+    exponent = max(-1000, min(-2 * unit_exponent, 1000))
     return min(math.ldexp(1.0, exponent) * weight, 1e300)
 
 
-def in_units_of_data(scatter: Scatter, values: Array | float) -> Array:
+def in_units_of_data(unit_exponent: int, values: Array | float) -> Array:
     """Return values in the units in which S is held in those of the data as they came."""
     with np.errstate(over="ignore", under="ignore"):
-        converted: Array = np.ldexp(values, 2 * scatter.unit_exponent)
-    return converted
+        return np.asarray(np.ldexp(values, 2 * unit_exponent))

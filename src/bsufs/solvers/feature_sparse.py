@@ -22,8 +22,7 @@ def proxy_diagonal(A: Operator, W: Array) -> Array:
     """Return the diagonal of AW (W'AW)^+ W'A, row by row: never the d x d matrix."""
     image = A @ W
     inner = W.T @ image
-    diagonal: Array = np.einsum("ij,ij->i", image @ linalg.pinvh(0.5 * (inner + inner.T)), image)
-    return diagonal
+    return np.asarray(np.einsum("ij,ij->i", image @ linalg.pinvh(0.5 * (inner + inner.T)), image))
 
 
 def largest(values: Array, count: int) -> Indices:

@@ -67,8 +67,7 @@ class ElasticNet:
     def weights(self, W: Array, alpha: float) -> Array:
         """Return the weights of ||w^i||^2 in the ridge problem that majorizes the penalty."""
         slope = row_weights(np.einsum("ij,ij->i", W, W), self.p)
-        weights: Array = self.gamma * (alpha**self.u + self.s * (1.0 - alpha) ** self.u * slope)
-        return weights
+        return np.asarray(self.gamma * (alpha**self.u + self.s * (1.0 - alpha) ** self.u * slope))
 
 
 def ridge_step(scatter: Scatter, form: QuadraticForm, ridge: float = 0.0) -> RidgeStep:
@@ -83,8 +82,7 @@ def uncentered_ridge_step(X: Array, Xc: Array, ridge: float) -> RidgeStep:
         shrunk = (X / (weights + ridge)).T
         inner = Xc @ shrunk
         inner[np.diag_indices_from(inner)] += 1.0
-        solution: Array = shrunk @ linalg.solve(inner, Xc @ Q, check_finite=False)
-        return solution
+        return np.asarray(shrunk @ linalg.solve(inner, Xc @ Q, check_finite=False))
 
     return step
 

@@ -42,8 +42,8 @@ class _ActiveSet:
         else:
             self._lower = np.zeros((size + 1, size + 1), order="F")
 
-    def add(self, variable: int) -> bool:
-        """Let a variable in; return False if it is a combination of those that are in."""
+    def add(self, variable: int) -> None:
+        """Let a variable in unless it is a combination of those that are in: then go on without."""
         if self._dual:
             self._inner += self._outer_square(variable)
         else:
@@ -54,11 +54,10 @@ class _ActiveSet:
             )
             rest = column[-1] + ridge - row @ row
             if rest <= _COLLINEAR * (column[-1] + ridge):
-                return False
+                return
             self._lower[size, :size] = row
             self._lower[size, size] = np.sqrt(rest)
         self.variables.append(variable)
-        return True
 
     def remove(self, place: int) -> int:
         """Take the variable out that came in at some place; return it."""
@@ -111,20 +110,17 @@ def lars(
     first = float(np.abs(correlations).max(initial=0.0))
     b, recorded = np.zeros(d), np.zeros(d)
     active = _ActiveSet(X, ridge, n_active)
-    outside = np.ones(d, dtype=bool)
-    refused = np.zeros(d, dtype=bool)
+    free = np.ones(d, dtype=bool)
     dropped = False
     for _ in range(_STEPS_PER_VARIABLE * n_active):
-        candidates = np.flatnonzero(outside & ~refused)
+        candidates = np.flatnonzero(free)
         strengths = np.abs(correlations[candidates])
         level = float(strengths.max(initial=0.0))
         if not dropped and candidates.size:
             newcomer = int(candidates[strengths.argmax()])
-            if level > 0 and active.add(newcomer):
-                outside[newcomer] = False
-            else:
-                # The active variables span it already; the path goes on without.
-                refused[newcomer] = True
+            free[newcomer] = False
+            if level > 0:
+                active.add(newcomer)
             candidates = candidates[candidates != newcomer]
         A = np.array(active.variables, dtype=np.intp)
         if ridge_in_correlations and A.size:
@@ -151,7 +147,7 @@ def lars(
         if leaving is not None:
             variable = active.remove(leaving)
             b[variable] = 0.0
-            outside[variable] = True
+            free[variable] = True
         # Without a ridge a step of no length comes from a duplicate, which is refused next.
         if len(active.variables) >= n_active and (length > 0 or ridge > 0):
             break

@@ -126,5 +126,4 @@ def h_step(
 
 def soft_threshold(N: Array, level: float) -> Array:
     """Return the minimizer of ||M||_1 + ||M - N||^2 / (2 level)."""
-    shrunk: Array = np.sign(N) * np.maximum(np.abs(N) - level, 0.0)
-    return shrunk
+    return np.asarray(np.sign(N) * np.maximum(np.abs(N) - level, 0.0))

@@ -131,9 +131,7 @@ def _count_positive(Y: Array, shrink: Array, eta: float, level: float) -> int:
     """
     n = len(Y)
     weight = 1.0 / (0.5 * eta * shrink + level)
-    plain = (Y * weight) @ Y.T
-    mixed = (Y * (weight * shrink)) @ Y.T
-    twice = (Y * (weight * shrink**2)) @ Y.T
+    plain, mixed, twice = ((Y * (weight * shrink**power)) @ Y.T for power in range(3))
     identity = np.eye(n)
     # The inverse of [[0, 1/2], [1/2, eta/2]] is [[-2 eta, 2], [2, 0]].
     pencil = np.block(

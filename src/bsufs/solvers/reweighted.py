@@ -38,8 +38,6 @@ def lowest_eigenvectors(
 ) -> tuple[Array, Array]:
     """Return the m lowest eigenvalues of M + diag(diagonal) and their eigenvectors."""
     d = form.n_features
-    if not 1 <= m <= d:
-        raise ValueError(f"m must be from 1 to n_features = {d}, got {m}.")
     shift, solve = _shifted_inverse(form, diagonal, shift)
     # Some of everything, in case the eigenvectors have moved out of the old span.
     first = 1e-3 / np.sqrt(d) * np.random.default_rng(0).standard_normal(d)
@@ -71,8 +69,7 @@ def _shifted_inverse(
 
 def row_weights(squares: Array, p: float) -> Array:
     """Return the slope of (s + eps)^(p/2), the weights that a row penalty puts on squared norms."""
-    weights: Array = (p / 2) * (squares + EPS) ** ((p - 2) / 2)
-    return weights
+    return np.asarray((p / 2) * (squares + EPS) ** ((p - 2) / 2))
 
 
 def reweighted_eigenvectors(

@@ -47,8 +47,7 @@ class SmoothnessOperator:
         self.rho = largest_eigenvalue(G, L) if rho is None else rho
 
     def __matmul__(self, W: Array) -> Array:
-        product: Array = self.rho * W - self.G.T @ (self.L @ (self.G @ W))
-        return product
+        return np.asarray(self.rho * W - self.G.T @ (self.L @ (self.G @ W)))
 
     def scores(self, W: Array) -> Array:
         """Return the diagonal of A W (W'AW)^+ W'A."""

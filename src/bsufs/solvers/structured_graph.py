@@ -22,9 +22,9 @@ from bsufs.graphs import (
     lowest_laplacian_eigenvectors,
     nearest_samples,
     onto_simplex,
-    row_batches,
     symmetric,
 )
+from bsufs.scatter._base import batches
 from bsufs.solvers.forms import samples_form
 from bsufs.solvers.reweighted import reweighted_eigenvectors
 from bsufs.solvers.solution import History, Solution
@@ -105,7 +105,7 @@ def pair_distances(P: Array, indices: Indices) -> Array:
     """Return the squared distances of samples to their neighbors."""
     n, k = indices.shape
     distances = np.empty((n, k))
-    for rows in row_batches(n, 8 * k * P.shape[1]):
+    for rows in batches(n, k * P.shape[1]):
         steps = P[indices[rows]] - P[rows, None, :]
         distances[rows] = np.einsum("ijk,ijk->ij", steps, steps)
     return distances

@@ -9,7 +9,7 @@ product.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -22,19 +22,6 @@ class Operator(Protocol):
 
     def __matmul__(self, W: Array) -> Array:
         """Return S W."""
-        ...
-
-
-class WStep(Protocol):
-    """What the alternation asks of a W-step."""
-
-    @property
-    def starts_on_manifold(self) -> bool:
-        """Whether the step needs an orthonormal W, and not only the product SW."""
-        ...
-
-    def __call__(self, scatter: Operator, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
-        """Return a frame with g no higher than at W, and its product with S."""
         ...
 
 
@@ -180,3 +167,8 @@ def _to_boundary(step: Array, direction: Array, radius: float) -> float:
     along, square = float(np.vdot(step, direction)), float(np.vdot(direction, direction))
     discriminant = along**2 + square * (radius**2 - float(np.vdot(step, step)))
     return (float(np.sqrt(discriminant)) - along) / square
+
+
+# A W-step says whether it `starts_on_manifold`: whether it needs an orthonormal W, and not only the
+# product S W.
+WStep: TypeAlias = PolarStep | TrustRegionStep
