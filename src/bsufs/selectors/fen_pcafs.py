@@ -20,13 +20,7 @@ from bsufs.selectors._parameters import (
     keep_history,
 )
 from bsufs.solvers.components import principal_frame
-from bsufs.solvers.forms import centered, scatter_form
-from bsufs.solvers.fuzzy_elastic_net import (
-    ElasticNet,
-    fuzzy_elastic_net,
-    ridge_step,
-    uncentered_ridge_step,
-)
+from bsufs.solvers.fuzzy_elastic_net import ElasticNet, fuzzy_elastic_net
 from bsufs.stiefel import flip_signs
 
 
@@ -123,7 +117,6 @@ class FENPCAFS(ScoringSelector):
 
     def _score(self, data: FitData) -> Array:
         X, scatter = data.ordered, data.scatter
-        n, d = X.shape
         eigenvalues, W = principal_frame(scatter, self.n_components)
         m = eigenvalues.size
         net = ElasticNet(1.0, float(self.u), self.p, 1.0)
@@ -142,15 +135,11 @@ class FENPCAFS(ScoringSelector):
         if reference:
             X = in_safe_units(X)
             W = flip_signs(linalg.svd(X, full_matrices=False, check_finite=False)[2][:m].T)
-        if reference and n <= d:
-            step = uncentered_ridge_step(X, centered(X), 0.01)
-        else:
-            step = ridge_step(scatter, scatter_form(scatter, X), 0.001 if reference else 0.0)
         solution, self.alpha_ = fuzzy_elastic_net(
             scatter,
+            X,
             W,
             net,
-            step,
             reference=reference,
             max_iter=self.max_iter,
             tol=self.tol if reference else self.tol * scatter.trace(),

@@ -22,11 +22,7 @@ from bsufs.selectors._parameters import (
     keep_frame,
     one_of,
 )
-from bsufs.solvers.neighborhood_embedding import (
-    elementwise_split,
-    make_split,
-    neighborhood_embedding,
-)
+from bsufs.solvers.neighborhood_embedding import neighborhood_embedding
 
 # "auto" takes no more columns than this: time grows with their number.
 _MOST_AUTO_COMPONENTS = 50
@@ -142,21 +138,19 @@ class RNE(ScoringSelector):
     )
 
     def _score(self, data: FitData) -> Array:
-        reference = self.compat == "reference"
         X = in_safe_units(data.ordered)
         if self.normalize_samples:
             X = normalize(X)
-        A = self._reconstruction_errors(X)
         solution = neighborhood_embedding(
-            A,
+            self._reconstruction_errors(X),
             self._first_embedding(data.order),
-            elementwise_split(A) if reference else make_split(A),
             alpha=self.alpha,
             mu=self.mu,
             mu_growth=self.mu_growth,
             max_iter=self.max_iter,
             max_inner_iter=self.max_inner_iter,
-            tol=None if reference else self.tol,
+            tol=self.tol,
+            reference=self.compat == "reference",
         )
         self.objective_ = float(solution.objective_history[-1])
         return keep_frame(self, solution)

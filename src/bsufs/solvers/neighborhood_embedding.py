@@ -73,20 +73,21 @@ def make_split(A: Array) -> Split:
 def neighborhood_embedding(
     A: Array,
     H: Array,
-    split: Split,
     *,
     alpha: float,
     mu: float,
     mu_growth: float,
     max_iter: int,
     max_inner_iter: int,
-    tol: float | None,
+    tol: float,
+    reference: bool = False,
 ) -> Solution:
     """Minimize ||A H||_1 + alpha/4 ||H'H - I||^2 from a positive H.
 
-    Stops when H changes, and M differs from A H, relatively by less than `tol`; None never stops
-    early.
+    Stops when H changes, and M differs from A H, relatively by less than `tol`. With `reference`,
+    as in the reference code, it never stops early and always splits A'A entry by entry.
     """
+    split = elementwise_split(A) if reference else make_split(A)
     AH = A @ H
     M: Array = AH
     Y: Array = np.zeros_like(AH)
@@ -103,7 +104,7 @@ def neighborhood_embedding(
         history.values.append(float(np.abs(AH).sum() + alpha / 4.0 * np.vdot(gram, gram)))
         violated = np.linalg.norm(gap) / (np.linalg.norm(AH) or 1.0)
         moved = np.linalg.norm(H - before) / (np.linalg.norm(H) or 1.0)
-        if tol is not None and moved < tol and violated < tol:
+        if not reference and moved < tol and violated < tol:
             history.stopping_reason = "converged"
             break
     return history.solution(H)
