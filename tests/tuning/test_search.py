@@ -16,7 +16,7 @@ from sklearn.model_selection import ParameterGrid
 from bsufs.scatter import make_scatter
 from bsufs.selectors import (
     BSUFS,
-    AlignedBSUFS,
+    ClusterAlignment,
     ColumnSubset,
     LaplacianScore,
     MaxVariance,
@@ -298,8 +298,8 @@ def test_default_grid_of_bsufs_holds_the_default_setting():
     "estimator",
     [
         BSUFS(4),
-        AlignedBSUFS(4),
-        AlignedBSUFS(4, flattening=0.75),
+        ClusterAlignment(4),
+        ClusterAlignment(4, flattening=0.75),
         LaplacianScore(4, n_neighbors=10),
     ],
 )

@@ -53,6 +53,8 @@ class FactoredScatter(Scatter):
 
     # Xc is as large as the data; a second copy of most of it would be felt.
     restriction_pays = 0.7
+    # One product with the data for many rows costs little more than for one.
+    rows_at_once = 64
 
     def __init__(self, Xc: Array, total_weight: float) -> None:
         n, d = Xc.shape

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
-from bsufs import BSUFS, AlignedBSUFS
+from bsufs import BSUFS, ClusterAlignment
 from bsufs.inspection import Findings, make_report
 from bsufs.inspection.page import _contents as contents_module
 from bsufs.inspection.page import _figures as figures_module
@@ -345,7 +345,7 @@ def test_clusters_are_shown_where_the_method_knows_of_them():
     X = np.random.default_rng(0).standard_normal((60, 8))
     X[:30, :3] += 4.0
     for selector, shown, hidden in (
-        (AlignedBSUFS(3), "share between clusters", "A step between the kept"),
+        (ClusterAlignment(3), "share between clusters", "A step between the kept"),
         (BSUFS(3), "A step between the kept", "share between clusters"),
     ):
         page = make_report(selector.fit(X), X, n_subsamples=0)
