@@ -8,8 +8,8 @@ informative? Nobody tells the selectors which digit they look at.
 
 # %%
 # Two selectors answer. :class:`~bsufs.selectors.BSUFS` keeps pixels that carry the principal
-# components; :class:`~bsufs.selectors.ClusterAlignment`, the default of ``bsufs select``, keeps pixels
-# in which the groups that all pixels show together can be seen.
+# components; :class:`~bsufs.selectors.ClusterAlignment`, the default of ``bsufs select``, keeps
+# pixels in which the groups that all pixels show together can be seen.
 from sklearn.datasets import load_digits
 
 from bsufs import BSUFS, ClusterAlignment

@@ -61,7 +61,7 @@ def test_random_columns_beside_themselves(invoke, table):
     ("words", "message"),
     [
         (("select", "--compare", "nope"), "--compare 'nope' is not known"),
-        (("select", "--compare", "ClusterAlignment"), "other methods than --method, got Aligned"),
+        (("select", "--compare", "ClusterAlignment"), "other methods than --method, got Cluster"),
         (("select", "--compare", "MCFS,mcfs"), "--compare must differ, got MCFS, MCFS"),
         (("compare", "--methods", "nope"), "--methods 'nope' is not known"),
         (("compare", "--report", "x", "--csv", "x"), "--csv and --report must name different"),

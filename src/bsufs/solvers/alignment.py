@@ -18,8 +18,8 @@ def aligned_columns(
 ) -> tuple[Indices, Array]:
     r"""Pick columns one by one so that their inner products are most like a target kernel.
 
-    The columns of a set A make the kernel :math:`K_A = \sum_{i \in A} x_i x_i'` between samples. Its
-    alignment with a kernel T is
+    The columns of a set A make the kernel :math:`K_A = \sum_{i \in A} x_i x_i'` between samples.
+    Its alignment with a kernel T is
 
     .. math:: \frac{\langle K_A, T \rangle}{\|K_A\|_F} =
         \frac{\sum_{i \in A} t_i}{\bigl(\sum_{i, j \in A} S_{ij}^2\bigr)^{1/2}},

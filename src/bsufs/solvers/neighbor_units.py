@@ -52,6 +52,9 @@ def in_neighbor_units(scores: Array, n_neighbors: int) -> Array:
     near = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
     differences = (Z[:, None, :] - Z[near]).reshape(-1, Z.shape[1])
     values, axes = linalg.eigh(differences.T @ differences / len(differences), check_finite=False)
+    if values[-1] <= 0.0:
+        # Every row is there several times over: neighbors tell nothing.
+        return directions
     return _unit_rows(Z @ (axes / np.sqrt(np.maximum(values, _SMALLEST * values[-1]))))
 
 
