@@ -221,7 +221,7 @@ def test_a_column_that_hides_the_others_is_told(invoke, table):
     words = ("select", table, "-k", 2, *OTHERS)
     told = invoke(*words).err
     assert re.search(
-        r"'b' alone has 9\d\.\d% of the variance: if the columns have different units, "
+        r"'b' alone has \d\d\.\d% of the variance: if the columns have different units, "
         r"--scale standard lets the others count",
         told,
     )
