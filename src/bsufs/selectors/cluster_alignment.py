@@ -35,7 +35,7 @@ _MOST_CLUSTERS, _ROWS_PER_CLUSTER = 32, 12
 # A column knows of clusters if its share between them is so many standard deviations above chance.
 _DEVIATIONS = 4.0
 # Columns beyond so many picks are ranked by what each would add at that point.
-_MOST_PICKS = 128
+_MOST_PICKS = 64
 
 
 @fill_docstring
@@ -110,7 +110,7 @@ class ClusterAlignment(StreamedSelector):
     what it repeats and for variance within clusters. Columns whose share is less than four standard
     deviations above chance come behind those that know of the clusters.
 
-    Perfectly correlated columns come behind all distinct ones. Beyond 128 columns (or
+    Perfectly correlated columns come behind all distinct ones. Beyond 64 columns (or
     `n_features_to_select`) the rest is ranked by what each would add at that point.
 
     References
@@ -157,7 +157,7 @@ class ClusterAlignment(StreamedSelector):
         problem = ColumnProblem.of(data, barred)
         scatter, forced = problem.scatter, forced[problem.order]
         values = self._find_components(scatter)
-        sample = data.some_rows(self._sample(), problem.places)
+        sample = data.some_rows(self._sample(), problem)
         found = [Clusters(labels) for labels in self._clusterings(sample, scatter)]
         shares = np.maximum(sample.shares_beyond_chance(found), 0.0) / len(found)
         by_chance = _DEVIATIONS * sum(one.deviation_by_chance for one in found) / len(found)

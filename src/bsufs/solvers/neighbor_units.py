@@ -49,7 +49,7 @@ def in_neighbor_units(scores: Array, n_neighbors: int) -> Array:
     cosines = directions @ directions.T
     np.fill_diagonal(cosines, -np.inf)
     k = min(n_neighbors, len(Z) - 1)
-    near = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+    near = np.argpartition(cosines, -k, axis=1)[:, -k:]
     differences = (Z[:, None, :] - Z[near]).reshape(-1, Z.shape[1])
     values, axes = linalg.eigh(differences.T @ differences / len(differences), check_finite=False)
     if values[-1] <= 0.0:
