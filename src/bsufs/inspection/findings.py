@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bsufs._typing import Array, Indices, Mask
@@ -206,32 +206,30 @@ class Findings:
         return variances / (variances.sum() or 1.0)
 
     @cached_property
+    def _standardized(self) -> Array:
+        """The selected columns, centered and of unit length, best first."""
+        return standardized(_dense(self.data.X[:, self.chosen]))
+
+    @cached_property
     def closest(self) -> tuple[Indices, Array]:
         """The other selected column that each is most correlated with, -1 for none, and how far."""
-        X, chosen = self.data.X, self.chosen
-        n, d = X.shape
-        selected = standardized(_dense(X[:, chosen]))
-        place = np.full(d, -1)
-        place[chosen] = np.arange(chosen.size)
-        closest = np.full(d, -1)
-        correlation = np.full(d, np.nan)
-        for block, part in _blocks(X, max(n, chosen.size)):
-            among = selected.T @ standardized(part)
+        X, chosen = self.data.X, self.chosen[:, None]
+        closest, correlation = [], []
+        for block, part in _blocks(X, max(X.shape[0], self.n_selected)):
+            among = self._standardized.T @ standardized(part)
             strength = np.round(np.abs(among), _DECIMALS)
-            own = np.flatnonzero(place[block] >= 0)
-            strength[place[block][own], own] = 0.0
-            best = strength.argmax(axis=0)
-            columns = np.arange(best.size)
-            found = strength[best, columns] > 0
-            closest[block][found] = chosen[best[found]]
-            correlation[block][found] = among[best, columns][found]
-        return closest, np.clip(correlation, -1.0, 1.0)
+            # No column is close to itself.
+            strength[chosen == np.arange(block.start, block.stop)] = 0.0
+            best = strength.argmax(axis=0)[None, :]
+            found = strength.max(axis=0) > 0
+            closest.append(np.where(found, self.chosen[best[0]], -1))
+            correlation.append(np.where(found, np.take_along_axis(among, best, axis=0)[0], np.nan))
+        return np.concatenate(closest), np.clip(np.concatenate(correlation), -1.0, 1.0)
 
     @cached_property
     def correlations(self) -> Array:
         """Correlations among the selected features, best first."""
-        Z = standardized(_dense(self.data.X[:, self.chosen]))
-        correlations: Array = np.clip(Z.T @ Z, -1.0, 1.0)
+        correlations: Array = np.clip(self._standardized.T @ self._standardized, -1.0, 1.0)
         np.fill_diagonal(correlations, 1.0)
         return correlations
 
@@ -277,27 +275,45 @@ class Findings:
         unknown = np.full(self.n_features, np.nan)
         if self.n_subsamples == 0:
             return Stability(unknown, unknown, unknown)
-        try:
-            frequency = self._selection_counts() / self.n_subsamples
-        except SubsampleError as error:
-            return Stability(unknown, unknown, unknown, error)
-        return Stability(frequency, *wilson_interval(frequency, self.n_subsamples))
-
-    def _selection_counts(self) -> Indices:
-        n = self.data.X.shape[0]
-        n_rows = min(n, max(2, round(self.subsample * n)))
         # Drawn before the work is shared out: the answer does not depend on who does it.
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_subsamples)
-        X = sparse.csr_array(self.data.X) if sparse.issparse(self.data.X) else self.data.X
-        fresh = _quiet_clone(self.selector)
+        try:
+            # Threads share X; most of a fit is linear algebra, which does not hold up the others.
+            supports = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(self._support_on_part)(int(seed)) for seed in seeds
+            )
+        except SubsampleError as error:
+            return Stability(unknown, unknown, unknown, error)
+        frequency = np.mean(supports, axis=0)
+        return Stability(frequency, *wilson_interval(frequency, self.n_subsamples))
+
+    def _support_on_part(self, seed: int) -> Mask:
+        X, random = self.data.X, np.random.default_rng(seed)
+        n = X.shape[0]
+        n_rows = min(n, max(2, round(self.subsample * n)))
+        part = X[np.sort(random.choice(n, n_rows, replace=False))]
+        fresh = clone(self.selector)
+        # As many features as here, and nothing said meanwhile.
+        wanted = {
+            "n_features_to_select": self.n_selected,
+            "callback": None,
+            "verbose": 0,
+            "random_state": int(random.integers(np.iinfo(np.int32).max)),
+        }
+        known = fresh.get_params(deep=False)
+        fresh.set_params(**{name: value for name, value in wanted.items() if name in known})
+        if sparse.issparse(part) and not fresh.__sklearn_tags__().input_tags.sparse:
+            part = part.toarray()
         names = getattr(self.selector, "feature_names_in_", None)
-        # Threads share X; most of a fit is linear algebra, which does not hold up the others.
-        supports = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_support_on_part)(fresh, X, names, n_rows, int(seed)) for seed in seeds
-        )
-        counts: Indices = np.sum(supports, axis=0)
-        return counts
+        try:
+            support: Mask = fresh.fit(FitData(part, names=names)).support_
+        except ValueError as error:
+            raise SubsampleError(
+                f"{self.method} cannot be fitted to {n_rows} of the {n} rows: {error} Raise "
+                "subsample, or set n_subsamples=0."
+            ) from error
+        return support
 
 
 def around_the_cut(n_selected: int, n_features: int, most: int) -> slice:
@@ -354,41 +370,9 @@ def _names(selector: Any, feature_names: Sequence[str] | None) -> NDArray[np.obj
 def _blocks(X: Any, height: int) -> Iterator[tuple[slice, Array]]:
     """Cut X into blocks of columns, dense, such that an array of that height stays small."""
     X = sparse.csc_array(X) if sparse.issparse(X) else X
-    width = max(1, _BLOCK_BYTES // (8 * max(height, 1)))
-    for start in range(0, X.shape[1], width):
-        block = slice(start, min(start + width, X.shape[1]))
+    for block in gen_batches(X.shape[1], max(1, _BLOCK_BYTES // (8 * height))):
         yield block, _dense(X[:, block])
 
 
 def _dense(part: Any) -> Array:
     return np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)
-
-
-def _quiet_clone(selector: Any) -> Any:
-    """Return a selector that asks for as many features as this one has, and says nothing."""
-    fresh = clone(selector)
-    wanted = {
-        "n_features_to_select": int(np.sum(selector.support_)),
-        "callback": None,
-        "verbose": 0,
-    }
-    known = fresh.get_params(deep=False)
-    return fresh.set_params(**{name: value for name, value in wanted.items() if name in known})
-
-
-def _support_on_part(selector: Any, X: Any, names: Any, n_rows: int, seed: int) -> Mask:
-    random = np.random.default_rng(seed)
-    part = X[np.sort(random.choice(X.shape[0], n_rows, replace=False))]
-    fresh = clone(selector)
-    if "random_state" in fresh.get_params(deep=False):
-        fresh.set_params(random_state=int(random.integers(np.iinfo(np.int32).max)))
-    if sparse.issparse(part) and not fresh.__sklearn_tags__().input_tags.sparse:
-        part = part.toarray()
-    try:
-        support: Mask = np.asarray(fresh.fit(FitData(part, names=names)).support_)
-    except ValueError as error:
-        raise SubsampleError(
-            f"{type(selector).__name__} cannot be fitted to {n_rows} of the {X.shape[0]} rows: "
-            f"{error} Raise subsample, or set n_subsamples=0."
-        ) from error
-    return support
