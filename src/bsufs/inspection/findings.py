@@ -169,8 +169,8 @@ class Findings:
     @property
     def path(self) -> Path | None:
         """The path that the method has followed; None without one of at least one step."""
-        path = getattr(self.selector, "path_", None)
-        if path is None or len(path.get("n_alive", ())) == 0:
+        path = getattr(self.selector, "path_", {})
+        if len(path.get("n_alive", ())) == 0:
             return None
         # The first share is that of the start, before any step.
         return Path(path["n_alive"], path["lambda_row"], path["component_variance_ratio"][1:])
@@ -181,7 +181,6 @@ class Findings:
         survival = getattr(self.selector, "survival_", None)
         if survival is None:
             return np.zeros(self.n_features, dtype=np.intp)
-        survival = np.asarray(survival)
         # Features that must not be kept took no part, so they were not eliminated either.
         remained = (survival >= self.selector.n_iter_) | self.forced_and_barred[1]
         return np.where(remained, 0, survival + 1)
@@ -194,15 +193,12 @@ class Findings:
     @cached_property
     def variance_share(self) -> Array:
         """Share of each feature in the total variance."""
-        X = self.data.X
-        values = X.data if sparse.issparse(X) else X
-        exponent = safe_unit_exponent(float(np.abs(values).max(initial=0.0)))
+        X, variances = self.data.X, self.data.variances
+        exponent = safe_unit_exponent(float(max(X.max(), -X.min())))
         if exponent or sparse.issparse(X):
             # In units in which no square overflows, and as exact as for dense columns.
             blocks = (np.ldexp(part, -exponent) for _, part in _blocks(X, X.shape[0]))
             variances = np.concatenate([column_variances(block) for block in blocks])
-        else:
-            variances = self.data.variances
         return variances / (variances.sum() or 1.0)
 
     @cached_property
@@ -260,13 +256,13 @@ class Findings:
         """Share of the variance that no 1, 2, ... features can exceed; NaN where it costs much."""
         scatter, k = self.data.scatter, self.n_selected
         total = scatter.trace()
-        bound: Array = np.ones(k)
-        if total > 0:
-            n_cheap = k if min(self.data.X.shape) <= _SHORT_SIDE else min(k, _CHEAP_COMPONENTS)
-            n_components = min(n_cheap, scatter.max_rank)
-            values, _ = scatter.leading_eigenvectors(n_components)
-            bound[:n_components] = np.minimum(np.cumsum(values) / total, 1.0)
-            bound[n_components:] = 1.0 if n_components == scatter.max_rank else np.nan
+        if total <= 0:
+            return np.ones(k)
+        n_cheap = k if min(self.data.X.shape) <= _SHORT_SIDE else min(k, _CHEAP_COMPONENTS)
+        n_components = min(n_cheap, scatter.max_rank)
+        values, _ = scatter.leading_eigenvectors(n_components)
+        bound: Array = np.full(k, 1.0 if n_components == scatter.max_rank else np.nan)
+        bound[:n_components] = np.minimum(np.cumsum(values) / total, 1.0)
         return bound
 
     @cached_property
@@ -356,15 +352,13 @@ def _names(selector: Any, feature_names: Sequence[str] | None) -> NDArray[np.obj
     d = int(selector.n_features_in_)
     if feature_names is None:
         known = getattr(selector, "feature_names_in_", None)
-        feature_names = [f"x{i}" for i in range(d)] if known is None else list(known)
+        feature_names = [f"x{i}" for i in range(d)] if known is None else known
     if len(feature_names) != d:
         raise ValueError(
             f"feature_names must have a name for each of the {d} features, got "
             f"{len(feature_names)}."
         )
-    names = np.empty(d, dtype=object)
-    names[:] = [str(name) for name in feature_names]
-    return names
+    return np.array([str(name) for name in feature_names], dtype=object)
 
 
 def _blocks(X: Any, height: int) -> Iterator[tuple[slice, Array]]:
