@@ -54,14 +54,6 @@ class Reason(Enum):
     RANK = "its rank"
 
 
-class Path(NamedTuple):
-    """The steps of a path: features that remain, row penalty, and what the components carry."""
-
-    n_remaining: Indices
-    weight: Array
-    component_variance: Array
-
-
 class Stability(NamedTuple):
     """How often each feature is selected again, with its interval, or why nobody knows."""
 
@@ -128,9 +120,33 @@ class Findings:
         self.search = self.selector
         self.selector = getattr(self.search, "best_estimator_", self.search)
         check_is_fitted(self.selector)
-        if self.X is not None:
-            self.data = _checked(self.selector, self.X)
-        self.names = _names(self.selector, self.feature_names)
+        self._names_in = getattr(self.selector, "feature_names_in_", None)
+        d = self.selector.n_features_in_
+        if isinstance(self.X, FitData):
+            if self.X.n_features != d:
+                raise ValueError(
+                    f"X must have the {d} features that the selector was fitted to, got "
+                    f"{self.X.n_features}."
+                )
+            self.data = self.X
+        elif self.X is not None:
+            X = validate_data(
+                self.selector,
+                self.X,
+                reset=False,
+                accept_sparse=("csr", "csc"),
+                dtype=(np.float64, np.float32),
+                ensure_min_samples=2,
+            )
+            self.data = FitData(X, names=self._names_in)
+        names = self.feature_names
+        if names is None:
+            names = [f"x{i}" for i in range(d)] if self._names_in is None else self._names_in
+        if len(names) != d:
+            raise ValueError(
+                f"feature_names must have a name for each of the {d} features, got {len(names)}."
+            )
+        self.names = np.array([str(name) for name in names], dtype=object)
 
     @property
     def method(self) -> str:
@@ -160,20 +176,18 @@ class Findings:
     @cached_property
     def forced_and_barred(self) -> list[Mask]:
         """Features that a user wants to be kept or left out; methods may know neither."""
-        d, names = self.n_features, getattr(self.selector, "feature_names_in_", None)
         return [
-            feature_mask(parameter, getattr(self.selector, parameter, None), d, names)
+            feature_mask(
+                parameter, getattr(self.selector, parameter, None), self.n_features, self._names_in
+            )
             for parameter in ("must_keep", "never_keep")
         ]
 
     @property
-    def path(self) -> Path | None:
-        """The path that the method has followed; None without one of at least one step."""
+    def path(self) -> Any:
+        """The `path_` that the method has followed; None without one of at least one step."""
         path = getattr(self.selector, "path_", {})
-        if len(path.get("n_alive", ())) == 0:
-            return None
-        # The first share is that of the start, before any step.
-        return Path(path["n_alive"], path["lambda_row"], path["component_variance_ratio"][1:])
+        return path if len(path.get("n_alive", ())) else None
 
     @cached_property
     def eliminated_at(self) -> Indices:
@@ -301,9 +315,8 @@ class Findings:
         fresh.set_params(**{name: value for name, value in wanted.items() if name in known})
         if sparse.issparse(part) and not fresh.__sklearn_tags__().input_tags.sparse:
             part = part.toarray()
-        names = getattr(self.selector, "feature_names_in_", None)
         try:
-            support: Mask = fresh.fit(FitData(part, names=names)).support_
+            support: Mask = fresh.fit(FitData(part, names=self._names_in)).support_
         except ValueError as error:
             raise SubsampleError(
                 f"{self.method} cannot be fitted to {n_rows} of the {n} rows: {error} Raise "
@@ -326,39 +339,6 @@ def check_image_shape(image_shape: tuple[int, int], n_features: int) -> tuple[in
             f"of features, got {tuple(image_shape)}."
         )
     return int(image_shape[0]), int(image_shape[1])
-
-
-def _checked(selector: Any, X: Any) -> FitData:
-    """Return data that fit to what the selector has seen."""
-    if isinstance(X, FitData):
-        if X.X.shape[1] != selector.n_features_in_:
-            raise ValueError(
-                f"X must have the {selector.n_features_in_} features that the selector was fitted "
-                f"to, got {X.X.shape[1]}."
-            )
-        return X
-    X = validate_data(
-        selector,
-        X,
-        reset=False,
-        accept_sparse=("csr", "csc"),
-        dtype=(np.float64, np.float32),
-        ensure_min_samples=2,
-    )
-    return FitData(X, names=getattr(selector, "feature_names_in_", None))
-
-
-def _names(selector: Any, feature_names: Sequence[str] | None) -> NDArray[np.object_]:
-    d = int(selector.n_features_in_)
-    if feature_names is None:
-        known = getattr(selector, "feature_names_in_", None)
-        feature_names = [f"x{i}" for i in range(d)] if known is None else known
-    if len(feature_names) != d:
-        raise ValueError(
-            f"feature_names must have a name for each of the {d} features, got "
-            f"{len(feature_names)}."
-        )
-    return np.array([str(name) for name in feature_names], dtype=object)
 
 
 def _blocks(X: Any, height: int) -> Iterator[tuple[slice, Array]]:

@@ -43,7 +43,9 @@ def plot_path(selector: Any, *, ax: Axes | None = None) -> Axes:
     ax = _axes(ax, "Features are eliminated step by step")
     from matplotlib.ticker import LogLocator
 
-    remaining, _, carried = found.path
+    remaining = found.path["n_alive"]
+    # The first share is that of the start, before any step.
+    carried = found.path["component_variance_ratio"][1:]
     steps = np.arange(1, remaining.size + 1)
     ax.step(steps, remaining, where="mid", color=INK, lw=2, label="remaining features")
     ax.axhline(found.n_selected, color=KEPT, lw=1.5, ls="--", label=f"{found.n_selected} selected")
@@ -124,7 +126,7 @@ def plot_redundancy(
     bar.set_label("correlation")
     bar.outline.set_visible(False)
     if n_shown <= _MOST_LABELS:
-        labels = _labels(found.names[found.chosen[:n_shown]])
+        labels = [shortened(name, _NAME_WIDTH) for name in found.names[found.chosen[:n_shown]]]
         size = 9 if n_shown <= 20 else 7
         # A name is no formula, whatever signs it holds.
         ax.set_xticks(range(n_shown), labels, rotation=90, fontsize=size, parse_math=False)
@@ -170,7 +172,8 @@ def plot_stability(
         if mask.any():
             ax.barh(places[mask], frequency[mask], color=color, height=0.7, label=label)
     ax.errorbar(frequency, places, xerr=reach, fmt="none", ecolor=INK, elinewidth=1, capsize=2.5)
-    ax.set_yticks(places, _labels(shown["name"]), fontsize=9, parse_math=False)
+    labels = [shortened(name, _NAME_WIDTH) for name in shown["name"]]
+    ax.set_yticks(places, labels, fontsize=9, parse_math=False)
     ax.set(xlim=(0, 102), ylim=(len(shown) - 0.4, -0.6))
     ax.set_xlabel("chosen again on so many subsamples, %")
     ax.grid(axis="x", color=GRID)
@@ -257,7 +260,3 @@ def _axes(ax: Axes | None, title: str, width: float = 6.4, height: float = 4.0) 
     ax.spines[["top", "right"]].set_visible(False)
     ax.set_title(title, fontsize=11, color=INK, parse_math=False)
     return ax
-
-
-def _labels(names: Any) -> list[str]:
-    return [shortened(str(name), _NAME_WIDTH) for name in names]

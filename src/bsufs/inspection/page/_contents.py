@@ -1,4 +1,4 @@
-"""What the page says of a selection, in words and numbers."""
+"""What the page says of a selection, in numbers."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ import pandas as pd
 from scipy import sparse
 
 import bsufs
-import bsufs.selectors
 from bsufs._names import shortened
 from bsufs.inspection.findings import Findings, Reason
 from bsufs.tuning.criteria import CRITERIA
 
 # Variances that differ by this share are those of columns that were standardized.
 _ALIKE = 1e-6
-_NAME_WIDTH, VALUE_WIDTH = 60, 200
+_NAME_WIDTH = 60
 _MOST_CANDIDATES = 100
 _MEANINGS = {
     "reconstruction": "how much of rows not seen the features explain",
@@ -32,22 +31,12 @@ _MEANINGS = {
 }
 
 
-def settings_in_words(selector: Any) -> str:
-    """Return what differs from the defaults, but for what the page says by itself."""
-    said = ("n_features_to_select", "must_keep", "never_keep")
-    changed = _changed_parameters(selector).items()
-    return ", ".join(f"{name}={value}" for name, value in changed if name not in said)
-
-
-def _changed_parameters(selector: Any) -> dict[str, str]:
+def changed_parameters(selector: Any) -> dict[str, str]:
     """Return the parameters that differ from their defaults, as Python writes them."""
     signature = inspect.signature(type(selector).__init__).parameters
-    changed = {}
-    for name, value in selector.get_params(deep=False).items():
-        words = repr(value)
-        if name not in signature or words != repr(signature[name].default):
-            changed[name] = shortened(words, VALUE_WIDTH)
-    return changed
+    defaults = {name: repr(parameter.default) for name, parameter in signature.items()}
+    words = {name: repr(value) for name, value in selector.get_params(deep=False).items()}
+    return {name: value for name, value in words.items() if value != defaults.get(name)}
 
 
 def data_in_numbers(found: Findings) -> dict[str, str]:
@@ -77,18 +66,15 @@ def tuning(search: Any) -> dict[str, Any] | None:
     if getattr(search, "criteria_", None) is None:
         return None
     candidates = pd.DataFrame(search.criteria_).sort_values("rank", kind="stable")
+    candidates.insert(0, "rank", candidates.pop("rank"))
     decisive = getattr(search.criterion, "name", search.criterion)
-    chosen = ", ".join(f"{name}={value!r}" for name, value in search.best_params_.items())
-    first = ["rank", *(name for name in candidates if name != "rank")]
     headings = {name: _candidate_heading(name, decisive) for name in candidates}
-    judged = [name for name in candidates if name in CRITERIA and name in _MEANINGS]
     return {
         "n_tried": len(candidates),
-        "decisive": _in_plain(decisive).capitalize(),
-        "score": search.best_score_,
-        "chosen": shortened(chosen, VALUE_WIDTH),
-        "table": candidates[first].head(_MOST_CANDIDATES).rename(columns=headings),
-        "meanings": {_in_plain(name): _MEANINGS[name] for name in judged},
+        "decisive": decisive.replace("_", " ").capitalize(),
+        "chosen": ", ".join(f"{name}={value!r}" for name, value in search.best_params_.items()),
+        "table": candidates.head(_MOST_CANDIDATES).rename(columns=headings),
+        "meanings": {name: _MEANINGS[name] for name in candidates if name in _MEANINGS},
     }
 
 
@@ -99,24 +85,7 @@ def _candidate_heading(name: str, decisive: str) -> str:
         return name.removeprefix("param_")
     larger = getattr(CRITERIA[name], "larger_is_better", True)
     role = "decides, " if name == decisive else ""
-    return f"{_in_plain(name)} ({role}{'larger' if larger else 'smaller'} is better)"
-
-
-def _in_plain(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def python_lines(selector: Any) -> str:
-    """Return the lines of Python that make such a selector."""
-    kind = type(selector)
-    public = hasattr(bsufs.selectors, kind.__name__)
-    module = "bsufs.selectors" if public else kind.__module__
-    settings = ", ".join(f"{name}={value}" for name, value in _changed_parameters(selector).items())
-    return (
-        f"from {module} import {kind.__name__}\n\n"
-        f"selector = {kind.__name__}({settings}).fit(X)\n"
-        "selector.transform(X)"
-    )
+    return f"{name.replace('_', ' ')} ({role}{'larger' if larger else 'smaller'} is better)"
 
 
 def versions() -> dict[str, str]:

@@ -3,27 +3,64 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+import bsufs.selectors
 from bsufs._atomic import atomic_write
 from bsufs._names import shortened
+from bsufs._typing import Mask
 from bsufs.inspection._docs import fill_docstring
 from bsufs.inspection.explanation import why
 from bsufs.inspection.findings import Findings, check_image_shape
 from bsufs.inspection.page import _contents as contents
-from bsufs.inspection.page._comparison import Comparison, selection_masks
-from bsufs.inspection.page._figures import MOST_BARS, MOST_CELLS, overlap_map, pictures
+from bsufs.inspection.page._pictures import MOST_BARS, MOST_CELLS, overlap_map, pictures
 from bsufs.inspection.page._templates import rendered
+from bsufs.metrics.label_free import column_numbers
 
-_NOT_ASKED_FOR = "It was not asked for."
 _LONGEST_TITLE, _LONGEST_COMMAND = 300, 4000
-# A longer table would fill dozens of sheets with features that were left out.
-_MOST_PRINTED = 150
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Other methods: their numbers, what they select, and what a reader should know.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        One row per method, its name first; shown as it is.
+    selections : mapping of str to array of int or bool, default={}
+        The columns that each method selects, as numbers or as a mask. From these the page draws
+        how far the methods agree, and says of each feature how many others choose it.
+    notes : sequence of str, default=()
+        Paragraphs below the table, such as what its columns mean.
+    baselines : collection of str, default=()
+        Methods of the table that are there to be beaten, such as random columns; they are marked.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sklearn.datasets import load_iris
+    >>> from bsufs import BSUFS
+    >>> from bsufs.inspection import Comparison, make_report
+    >>> from bsufs.selectors import MaxVariance
+    >>> X = load_iris(as_frame=True).data
+    >>> other = MaxVariance(2).fit(X)
+    >>> table = pd.DataFrame({"method": ["MaxVariance"], "seconds": [0.001]})
+    >>> beside = Comparison(table, {"MaxVariance": other.get_support()})
+    >>> "Other methods" in make_report(BSUFS(2).fit(X), X, n_subsamples=2, comparison=beside)
+    True
+    """
+
+    table: pd.DataFrame
+    selections: Mapping[str, Any] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    baselines: Collection[str] = ()
 
 
 @fill_docstring
@@ -104,36 +141,32 @@ def make_report(
     columns = found.best_first[:max_rows].tolist()
     if isinstance(comparison, pd.DataFrame):
         comparison = Comparison(comparison)
-    masks = {}
-    if comparison is not None:
-        masks = selection_masks(comparison, found.method, found.selector.support_)
-    others = {name: mask for name, mask in masks.items() if name != found.method}
+    others = _masks({} if comparison is None else comparison.selections, found)
     spread = np.sqrt(found.variance_share[found.variance_share > 0])
+    is_public = hasattr(bsufs.selectors, found.method)
+    failure = str(found.stability.failure or "")
     page = rendered(
         found=found,
         title=shortened(title or heading, _LONGEST_TITLE),
         redundancy=np.abs(found.correlations[np.triu_indices(found.n_selected, 1)]),
         spread=spread.max() / np.median(spread) if spread.size else 1.0,
         n_wavering=np.sum(found.stability.frequency[found.chosen] < 0.5),
-        settings=contents.settings_in_words(found.selector),
-        data=contents.data_in_numbers(found) | _in_words(about),
+        settings=contents.changed_parameters(found.selector),
+        data={**contents.data_in_numbers(found), **(about or {})},
         tuning=contents.tuning(found.search),
         pictures=pictures(found, image_shape),
         n_bars=MOST_BARS,
         n_cells=MOST_CELLS,
-        not_measured=str(found.stability.failure or "")
-        if n_subsamples
-        else "It was not asked for.",
+        not_measured=failure if n_subsamples else "It was not asked for.",
         why=why,
         columns=columns,
-        many=len(columns) > _MOST_PRINTED,
         n_others=len(others),
         others={c: [name for name, mask in others.items() if mask[c]] for c in columns},
         comparison=comparison,
-        overlap=overlap_map(masks) if masks else None,
+        overlap=overlap_map({found.method: found.selector.support_, **others}) if others else None,
         command=shortened(command or "", _LONGEST_COMMAND),
         preparation=preparation or "",
-        python=contents.python_lines(found.selector),
+        module="bsufs.selectors" if is_public else type(found.selector).__module__,
         versions=contents.versions(),
     )
     if path is None:
@@ -143,9 +176,12 @@ def make_report(
     return Path(path)
 
 
-def _in_words(about: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return what a caller wants to be said, as text."""
-    return {
-        shortened(str(name)): shortened(str(value), contents.VALUE_WIDTH)
-        for name, value in (about or {}).items()
-    }
+def _masks(selections: Mapping[str, Any], found: Findings) -> dict[str, Mask]:
+    """Return what each method but that of the page selects."""
+    masks = {}
+    for name, selection in selections.items():
+        if name != found.method:
+            masks[name] = np.zeros(found.n_features, dtype=bool)
+            parameter = f"comparison.selections[{name!r}]"
+            masks[name][column_numbers(selection, found.n_features, parameter)] = True
+    return masks
