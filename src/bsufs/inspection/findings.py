@@ -1,7 +1,4 @@
-"""What is found out about one selection: each thing when it is first asked for, and only once.
-
-`explain`, the plots and the report show what is here. No label is in sight.
-"""
+"""What is found out about one selection: each thing when it is first asked for, and only once."""
 
 from __future__ import annotations
 
@@ -23,16 +20,16 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.inspection._docs import fill_docstring
 from bsufs.metrics.label_free import standardized, wilson_interval
 from bsufs.scatter import safe_unit_exponent
-from bsufs.selectors._columns import column_variances, feature_mask
+from bsufs.selectors._columns import column_variances
 from bsufs.selectors._data import FitData
 
-# Column blocks of about this many bytes, so that no temporary array is felt beside X.
+# Column blocks of about this many bytes, so that temporary arrays stay small beside X.
 _BLOCK_BYTES = 32 * 2**20
-# Correlations that agree to so many decimals are the same: the better ranked feature stands.
+# Correlations that agree to this many decimals are the same: the better ranked feature stands.
 _DECIMALS = 12
 # Below this a correlation is no reason to leave a feature out.
 _NOTABLE = 0.5
-# From here on a column says nothing that the other has not said.
+# From here on a column adds nothing to the other.
 _DUPLICATE = 1.0 - 1e-9
 # More principal components than this are cheap only where the data have a short side.
 _CHEAP_COMPONENTS = 200
@@ -174,14 +171,10 @@ class Findings:
         return self.best_first[: self.n_selected]
 
     @cached_property
-    def forced_and_barred(self) -> list[Mask]:
+    def forced_and_barred(self) -> tuple[Mask, Mask]:
         """Features that a user wants to be kept or left out; methods may know neither."""
-        return [
-            feature_mask(
-                parameter, getattr(self.selector, parameter, None), self.n_features, self._names_in
-            )
-            for parameter in ("must_keep", "never_keep")
-        ]
+        masks: tuple[Mask, Mask] = self.selector._forced_and_barred()
+        return masks
 
     @property
     def path(self) -> Any:

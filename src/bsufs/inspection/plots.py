@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _NAME_WIDTH = 24
-# Beyond so many, tick labels would run into each other.
+# Beyond this many, tick labels would run into each other.
 _MOST_LABELS = 40
 
 
@@ -108,7 +108,7 @@ def plot_redundancy(
     %(X)s
     %(feature_names)s
     max_features : int, default=40
-        Draw at most so many, the best.
+        Draw at most this many, the best.
     %(axes)s
     >>> inspection.plot_redundancy(selector, X).get_title()
     'Correlations among the 16 selected'
@@ -148,11 +148,10 @@ def plot_stability(
     explanation : pandas.DataFrame
         What `explain` returned, with `n_subsamples` of 1 or more.
     max_features : int, default=30
-        Draw at most so many, the best by rank; the last selected and the first left out are where
-        it is interesting.
+        Draw at most this many, by rank, around the cut between the selected and the others.
     %(axes)s
     >>> inspection.plot_stability(inspection.explain(selector, X, n_subsamples=4)).get_xlabel()
-    'chosen again on so many subsamples, %'
+    'chosen again, % of subsamples'
     """
     if explanation["frequency"].isna().any():
         raise ValueError(
@@ -175,7 +174,7 @@ def plot_stability(
     labels = [shortened(name, _NAME_WIDTH) for name in shown["name"]]
     ax.set_yticks(places, labels, fontsize=9, parse_math=False)
     ax.set(xlim=(0, 102), ylim=(len(shown) - 0.4, -0.6))
-    ax.set_xlabel("chosen again on so many subsamples, %")
+    ax.set_xlabel("chosen again, % of subsamples")
     ax.grid(axis="x", color=GRID)
     ax.set_axisbelow(True)
     # Where the bars are shortest, as a rule.

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from bsufs import BSUFS, AlignedBSUFS
 from bsufs.inspection import Findings, make_report
-from bsufs.inspection.page import _contents as contents_module
+from bsufs.inspection.page import _page as page_module
 from bsufs.inspection.page import _pictures as pictures_module
 from bsufs.selectors import LaplacianScore, MaxVariance
 from bsufs.tuning import ConsensusSelector, LabelFreeSearch
@@ -296,7 +296,7 @@ def test_how_a_search_came_to_its_settings():
 
 
 def test_of_many_candidates_the_best_are_shown(monkeypatch):
-    monkeypatch.setattr(contents_module, "_MOST_CANDIDATES", 2)
+    monkeypatch.setattr(page_module, "_MOST_CANDIDATES", 2)
     X = factors()
     search = LabelFreeSearch(
         LaplacianScore(4), param_grid={"n_neighbors": [3, 4, 5]}, criterion="redundancy"

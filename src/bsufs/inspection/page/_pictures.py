@@ -23,8 +23,6 @@ _MOST_PIXELS = 40_000
 # More points than this cannot be told apart in a line chart, whose edges are these.
 _MOST_POINTS = 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 466, 34, 254
-_LEVELS = 20
-_GREYS = 12
 
 
 def pictures(found: Findings, image_shape: tuple[int, int] | None) -> dict[str, Markup]:
@@ -125,7 +123,7 @@ def _pixels(found: Findings, shape: tuple[int, int]) -> Markup:
     return _drawn(
         "pixel_map",
         shape=shape,
-        background=_cells(level.reshape(shape), _shades(("#ffffff", "#7d7d7d"), _GREYS)),
+        background=_cells(level.reshape(shape), _shades(("#ffffff", "#7d7d7d"), n_steps=12)),
         pixels=[(found.names[pixel], *divmod(pixel, shape[1])) for pixel in found.chosen.tolist()],
     )
 
@@ -134,7 +132,7 @@ def _heat_map(
     values: Array, names: Sequence[str], title: str, what: str, low: int, ramp: Sequence[str]
 ) -> Markup:
     """Draw numbers from `low` to 1; the script of the page says what a reader points at."""
-    shades = _shades(ramp, _LEVELS)
+    shades = _shades(ramp, n_steps=20)
     percents = np.round(100 * values).astype(int).ravel().tolist()
     return _drawn(
         "heat_map",
@@ -161,10 +159,7 @@ def _shades(ramp: Sequence[str], n_steps: int) -> list[str]:
 
 
 def _cells(share: Array, shades: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each shade in which cells of a matrix are filled, with one path around them all.
-
-    A path for each cell would take ten times the bytes.
-    """
+    """Return each shade with one path around its cells: many paths would take many bytes."""
     level = np.round(share * (len(shades) - 1)).astype(int)
     paths = []
     for shade in np.unique(level).tolist():
