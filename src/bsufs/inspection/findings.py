@@ -200,12 +200,14 @@ class Findings:
     @cached_property
     def variance_share(self) -> Array:
         """Share of each feature in the total variance."""
-        X, variances = self.data.X, self.data.variances
+        X = self.data.X
         exponent = safe_unit_exponent(float(max(X.max(), -X.min())))
         if exponent or sparse.issparse(X):
             # In units in which no square overflows, and as exact as for dense columns.
             blocks = (np.ldexp(part, -exponent) for _, part in _blocks(X, X.shape[0]))
             variances = np.concatenate([column_variances(block) for block in blocks])
+        else:
+            variances = self.data.variances
         return variances / (variances.sum() or 1.0)
 
     @cached_property
