@@ -1,13 +1,8 @@
-"""Parameters that repeat in the docstrings of this folder, said once.
-
-A line `%(name)s` in a docstring decorated with `fill_docstring` stands for the text of that name.
-"""
-
-from __future__ import annotations
+"""Parameters that repeat in the docstrings of this folder, said once."""
 
 from functools import partial
 
-from bsufs import _docs
+from bsufs.selectors import _docs
 
 _TEXTS = {
     "selector": """\
@@ -25,9 +20,9 @@ n_subsamples : int, default=20
 subsample : float, default=0.5
     Share of the rows in each part, drawn without replacement.
 random_state : int, RandomState instance or None, default=0
-    Seed of the parts, and of selectors with chance in them.
+    Seed for drawing the parts, and for selectors that are random themselves.
 n_jobs : int, optional
-    Fits at a time, as for joblib; the answer does not depend on it.""",
+    Number of fits to run in parallel, as in joblib; the result does not depend on it.""",
     "axes": """\
 ax : matplotlib.axes.Axes, optional
     Where to draw; new axes by default.

@@ -17,12 +17,11 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from bsufs._docs import fill_docstring
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._columns import feature_mask
 from bsufs.selectors._dask_input import check_columns, chosen_columns, is_dask
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import TEXTS
+from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._validation import (
     checked_weight,
     non_finite,
@@ -139,7 +138,7 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        fill_docstring(cls, TEXTS)
+        fill_docstring(cls)
 
     @abstractmethod
     def _fit(self, data: FitData) -> Scored:

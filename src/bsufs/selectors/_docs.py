@@ -1,11 +1,21 @@
-"""Parameters and attributes that repeat in the docstrings of the selectors.
+"""Parameters and attributes that repeat in the docstrings of the selectors, said once.
 
 A line `%(name)s` in the docstring of a selector stands for the text of that name here.
+Other percent signs and braces mean nothing, so formulas stay as they are.
 """
 
 from __future__ import annotations
 
-TEXTS = {
+import re
+from collections.abc import Mapping
+from textwrap import indent
+from typing import TypeVar
+
+Documented = TypeVar("Documented")
+
+_PLACEHOLDER = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
+
+_TEXTS = {
     "n_features_to_select": """\
 n_features_to_select : int, float or "auto", default="auto"
     How many features to keep: a number, a share of all, or "auto", half of them.""",
@@ -60,3 +70,13 @@ n_iter_ : int
 stopping_reason_ : str
     "converged" or "max_iter".""",
 }
+
+
+def fill_docstring(documented: Documented, texts: Mapping[str, str] = _TEXTS) -> Documented:
+    """Put the shared texts in the place of their names."""
+    # Under `python -OO` there is no docstring.
+    if documented.__doc__:
+        documented.__doc__ = _PLACEHOLDER.sub(
+            lambda match: indent(texts[match[2]], match[1]), documented.__doc__
+        )
+    return documented

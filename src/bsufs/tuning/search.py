@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors.aligned_bsufs import AlignedBSUFS
+from bsufs.selectors.cluster_alignment import ClusterAlignment
 from bsufs.tuning._settings import (
     Setting,
     as_seed,
@@ -59,7 +59,7 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : selector, optional
-        The method to tune, one of `bsufs.selectors`; `AlignedBSUFS()` by default.
+        The method to tune, one of `bsufs.selectors`; `ClusterAlignment()` by default.
     n_features_to_select : int, float, "auto", list of these, or None, default=None
         How many features to keep; as the estimator says by default. Of a list the criterion
         chooses one (see Notes).
@@ -184,7 +184,7 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         criteria = [decisive, *self._reported(decisive)]
         parts = with_parts(criteria)
         seed = as_seed(self.random_state)
-        estimator = AlignedBSUFS() if self.estimator is None else self.estimator
+        estimator = ClusterAlignment() if self.estimator is None else self.estimator
         estimator = selector_inside(estimator, seed)
         data = _checked(X, estimator)
         grid = default_grid(estimator, data) if self.param_grid is None else self.param_grid
