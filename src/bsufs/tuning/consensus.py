@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -17,13 +17,14 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.label_free import wilson_interval
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored, in_order_of_rank
 from bsufs.selectors._data import FitData
+from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._parameters import POSITIVE, constraints
 from bsufs.selectors.bsufs import BSUFS
 from bsufs.stiefel import polar_factor
 from bsufs.tuning._settings import (
-    as_seed,
+    WRAPPING,
+    WrappingSelector,
     checked_settings,
-    in_threads,
-    selector_inside,
     with_most_components,
 )
 
@@ -31,7 +32,9 @@ from bsufs.tuning._settings import (
 _PATHS = {"p": [0.0, 0.5, 1.0], "beta_row": [3.0, 10.0, 30.0]}
 
 
-class ConsensusSelector(BaseSelector):
+@fill_docstring
+@dataclass(repr=False, eq=False)
+class ConsensusSelector(WrappingSelector):
     r"""Rank features by what many runs of a selector agree on.
 
     The runs differ in their settings, in where they start (the principal components, and these
@@ -82,12 +85,7 @@ class ConsensusSelector(BaseSelector):
     ----------
     scores_ : array of shape (n_features,)
         Mean score over all runs; larger is better.
-    ranking_ : array of int of shape (n_features,)
-        1 for the best feature.
-    support_ : array of bool of shape (n_features,)
-        The selected features.
-    selected_features_ : array of shape (n_features_to_select,)
-        Names, or column numbers where there are no names, best first.
+    %(fitted)s
     selection_frequencies_ : array of shape (n_features,)
         Share of the draws (of the runs, where all see all rows) in which the feature is among the
         first `n_features_to_select`.
@@ -102,10 +100,6 @@ class ConsensusSelector(BaseSelector):
         With `max_false_selections`: how many features each draw proposes, q.
     false_selection_bound_ : float
         With `max_false_selections`: the bound that holds for `stable_support_`.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, if all are strings.
 
     Notes
     -----
@@ -142,46 +136,30 @@ class ConsensusSelector(BaseSelector):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [BaseSelector, None],
-        "n_features_to_select": [*NUMBER_OF_FEATURES, None],
-        "param_grid": [dict, list, None],
-        "n_rotations": [Interval(Integral, 0, None, closed="left")],
-        "n_pairs": [Interval(Integral, 0, None, closed="left")],
-        "aggregate": [StrOptions({"score", "rank"})],
-        "max_false_selections": [Interval(Real, 0, None, closed="neither"), None],
-        "threshold": [Interval(Real, 0.5, 1, closed="right")],
-        "confidence": [Interval(Real, 0, 1, closed="neither")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-    }
+    estimator: BaseSelector | None = None
+    _: KW_ONLY
+    n_features_to_select: int | float | str | None = None
+    param_grid: Any = None
+    n_rotations: int = 1
+    n_pairs: int = 0
+    aggregate: str = "score"
+    max_false_selections: float | None = None
+    threshold: float = 0.75
+    confidence: float = 0.95
+    random_state: Any = 0
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        estimator: BaseSelector | None = None,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        param_grid: Any = None,
-        n_rotations: int = 1,
-        n_pairs: int = 0,
-        aggregate: str = "score",
-        max_false_selections: float | None = None,
-        threshold: float = 0.75,
-        confidence: float = 0.95,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_features_to_select = n_features_to_select
-        self.param_grid = param_grid
-        self.n_rotations = n_rotations
-        self.n_pairs = n_pairs
-        self.aggregate = aggregate
-        self.max_false_selections = max_false_selections
-        self.threshold = threshold
-        self.confidence = confidence
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _parameter_constraints = constraints(
+        **WRAPPING,
+        n_features_to_select=[*NUMBER_OF_FEATURES, None],
+        n_rotations=[Interval(Integral, 0, None, closed="left")],
+        n_pairs=[Interval(Integral, 0, None, closed="left")],
+        aggregate=[StrOptions({"score", "rank"})],
+        max_false_selections=[*POSITIVE, None],
+        threshold=[Interval(Real, 0.5, 1, closed="right")],
+        confidence=[Interval(Real, 0, 1, closed="neither")],
+    )
+    _default_estimator = BSUFS
 
     # The base class asks for them under these names.
 
@@ -199,18 +177,11 @@ class ConsensusSelector(BaseSelector):
     def _accepts_sparse(self) -> bool:  # type: ignore[override] # as the estimator inside does
         return self._inside()._accepts_sparse
 
-    def _inside(self) -> BaseSelector:
-        return BSUFS() if self.estimator is None else self.estimator
-
-    def _wanted(self) -> int | float | str:
-        own = self.n_features_to_select
-        return self._inside()._wanted() if own is None else own
-
     def _fit(self, data: FitData) -> Scored:
         self._plan_error_control(data)
-        seed = as_seed(self.random_state)
-        inside = selector_inside(self._inside(), seed)
-        inside.set_params(n_features_to_select=self._wanted())
+        inside, seed = self._seeded()
+        if self.n_features_to_select is not None:
+            inside.set_params(n_features_to_select=self.n_features_to_select)
         runs = list(self._runs(inside, seed))
 
         def scores_on(rows: Indices) -> Array:
@@ -218,14 +189,18 @@ class ConsensusSelector(BaseSelector):
             return np.asarray(np.mean([self._scores(run, half) for run in runs], axis=0))
 
         if self.n_pairs:
-            found = in_threads(scores_on, self._halves(data.X.shape[0], seed), self.n_jobs)
+            found = self._in_threads(scores_on, self._halves(data.X.shape[0], seed))
         else:
             first = with_most_components(runs)
-            found = in_threads(lambda run: self._scores(run, data), runs, self.n_jobs, first)
-        trials = np.array(found)
-        self.trial_rankings_ = self._rankings(trials, data)
+            found = self._in_threads(lambda run: self._scores(run, data), runs, first)
+        forced, barred = self._forced_and_barred()
+        ties = (data.place, -data.variances)
+        best_first = [
+            in_order_of_rank(scores, data.variances, forced, barred, ties) for scores in found
+        ]
+        self.trial_rankings_ = (np.argsort(best_first, axis=1) + 1).astype(np.int32)
         return Scored(
-            scores=trials.mean(axis=0),
+            scores=np.mean(found, axis=0),
             variances=data.variances,
             position=data.place,
             auto_n_features=lambda _: int(np.count_nonzero(clone(inside).fit(data).support_)),
@@ -292,15 +267,6 @@ class ConsensusSelector(BaseSelector):
             found = rankdata(found)
         lowest, reach = found.min(), np.ptp(found)
         return np.asarray((found - lowest) / reach if reach > 0 else np.zeros(found.size))
-
-    def _rankings(self, trials: Array, data: FitData) -> NDArray[np.int32]:
-        """Rank the features in every trial, by the same rules as in the consensus."""
-        forced, barred = self._forced_and_barred()
-        ties = (data.place, -data.variances)
-        best_first = [
-            in_order_of_rank(scores, data.variances, forced, barred, ties) for scores in trials
-        ]
-        return (np.argsort(best_first, axis=1) + 1).astype(np.int32)
 
     def _finish(self, scored: Scored) -> None:
         super()._finish(scored)
