@@ -4,7 +4,8 @@ A file larger than the memory it may take
 
 A table need not fit into memory to select from it. ``bsufs select`` reads a file in batches of rows
 when holding it would take more than ``--memory``, and writes the same columns as if it had read it
-at once. Only `BSUFS` can do that: it needs the means and the scatter matrix, and these are sums.
+at once. `BSUFS` needs nothing but the means and the scatter matrix, which are sums; the default,
+`AlignedBSUFS`, also looks at a sample of rows and draws the same ones from a stream.
 """
 
 # %%
@@ -82,8 +83,8 @@ ax.invert_yaxis()
 ax.spines[["top", "right"]].set_visible(False)
 
 # %%
-# The same from Python: `open_table` hands out batches, ``partial_fit`` takes them. That equals a
-# fit on all rows, and the selection can be asked for at any time: here is how soon it settles.
+# The same from Python: `open_table` hands out batches, and ``fit_batches`` takes them all;
+# ``partial_fit`` takes one at a time and fits to all rows so far: here is how soon it settles.
 from bsufs import BSUFS
 from bsufs.tables import open_table
 

@@ -290,6 +290,15 @@ def test_scaled_numbers_have_mean_zero_and_variance_one(gappy):
     np.testing.assert_array_equal(np.concatenate(list(table.batches([2, 0]))), values[:, [2, 0]])
 
 
+def test_scaled_numbers_are_the_same_to_a_bit_in_batches(tmp_path):
+    X = np.random.default_rng(0).standard_normal((3000, 4)) * 10.0 ** np.arange(4)
+    np.savetxt(tmp_path / "t.csv", X, delimiter=",", header="a,b,c,d", comments="")
+    held, streamed = (
+        open_table(tmp_path / "t.csv", scale="standard", batch_rows=rows) for rows in (None, 77)
+    )
+    np.testing.assert_array_equal(_values(held), _values(streamed))
+
+
 def test_sparse_numbers_are_scaled_without_a_mean(tmp_path):
     X = np.array([[0.0, 2, 0], [3, 0, 1], [4, 0, 3]])
     sparse.save_npz(tmp_path / "s.npz", sparse.csr_matrix(X))

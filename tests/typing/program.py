@@ -57,5 +57,4 @@ def judge(X: Numbers, clusters: list[int], classes: list[str]) -> float:
 def wrong() -> None:
     # What is wrong is found: strict checking complains of an exemption that is not needed.
     BSUFS(n_features_to_select=[3])  # type: ignore[arg-type]  # a list is no number
-    BSUFS(lambda_rows=1.0)  # type: ignore[call-arg]  # it is lambda_row
     redundancy()  # type: ignore[call-arg]  # of nothing

@@ -79,11 +79,8 @@ class Input:
         """Run k-means on the selected columns, and on all where these are held."""
         if self.table.is_held:
             X = self.data.X
-            selected, everything = X[:, best_first], X
-            return {
-                "selected": cluster(selected, classes, seed),
-                "all": cluster(everything, classes, seed),
-            }
+            parts = {"selected": X[:, best_first], "all": X}
+            return {which: cluster(part, classes, seed) for which, part in parts.items()}
         needed = 2 * 8 * int(self.table.n_rows or 0) * best_first.size
         if needed > self.table.memory:
             self._say_unclustered(needed)

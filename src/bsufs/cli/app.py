@@ -3,7 +3,7 @@
 A command is a file of the program's package whose name has no underscore in front. It has a
 function ``register(app: typer.Typer) -> None`` that adds its commands, and imports at its top
 nothing but the standard library, typer, rich and modules that keep to the same (`_console`,
-`_options`, `_request`): all else inside its functions, so that ``--help`` stays fast.
+`_options`): all else inside its functions, so that ``--help`` stays fast.
 """
 
 from __future__ import annotations

@@ -109,7 +109,11 @@ def compare(
                     outcomes, found, scale.value, subsamples, seed, options.command_of(context)
                 )
     rows = [outcome.row for outcome in outcomes]
-    _write(rows, table, found, json_file, csv_file, force)
+    if json_file is not None:
+        shape = {"n_rows": found.table.n_rows, "n_features": found.table.n_features}
+        write_text(dump({"table": table, **shape, "methods": rows}), json_file, force)
+    if csv_file is not None:
+        write_text(_as_csv(rows), csv_file, force)
     if page is not None and report_file is not None:
         write_text(page, report_file, force)
     if json_file is None and csv_file is None and report_file is None:
@@ -155,20 +159,9 @@ def _complain_of_failures(rows: Sequence[Mapping[str, Any]]) -> None:
         raise typer.Exit(FAILED_STATUS)
 
 
-def _write(
-    rows: list[dict[str, Any]],
-    table: str,
-    found: Input,
-    json_file: str | None,
-    csv_file: str | None,
-    force: bool,
-) -> None:
-    if json_file is not None:
-        shape = {"n_rows": found.table.n_rows, "n_features": found.table.n_features}
-        write_text(dump({"table": table, **shape, "methods": rows}), json_file, force)
-    if csv_file is not None:
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        write_text(text.getvalue(), csv_file, force)
+def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

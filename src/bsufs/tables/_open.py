@@ -114,7 +114,7 @@ def open_table(
     _check_names(rows)
     if rows.n_rows == 0:
         raise TableError(rows.empty_message)
-    table = Table(rows, _columns_to_carry(rows, ignore, label), limit, batch_rows)
+    carried = _columns_to_carry(rows, ignore, label)
     source, needed = rows.file.source, rows.memory_to_hold or 0
     can_stream = rows.memory_to_hold is not None and not rows.file.is_held
     if batch_rows is not None and not can_stream:
@@ -131,8 +131,8 @@ def open_table(
             f"more, but {bound} {size_in_words(most)}. {cure}"
         )
     fits = whole_for is not None or not can_stream or needed <= limit
-    table.prepare(missing, scale, hold=fits and batch_rows is None)
-    return table
+    hold = fits and batch_rows is None
+    return Table(rows, carried, limit, batch_rows, missing=missing, scale=scale, hold=hold)
 
 
 def _open_rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,25 +22,38 @@ from bsufs.tables._text import LongRowError
 _BYTES_PER_CELL = 64
 # Columns are copied into rows a part at a time, which stays in the caches of a processor.
 _CELLS_AT_ONCE = 2**18
+# Means and deviations are added up in blocks of one size, so that batches do not matter to a bit.
+_ROWS_TO_SCALE = 1024
 # Files of columns hand out more rows at a time.
 _CELLS_IN_A_BATCH = 2**20
+# With fewer, it takes longer to handle thousands of columns than to parse their cells.
+_FEWEST_ROWS = 256
 
 
 class Table:
     r"""A table of numbers with names, as `open_table` returns it.
 
+    Parameters
+    ----------
+    rows : Rows
+        Where the rows come from.
+    carried_names : tuple of str
+        Names of the columns that are no features.
+    memory : int
+        How many bytes the table may take.
+    batch_rows : int, optional
+        Rows in a batch of a table that is not held; the last one may have fewer.
+    missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, default="error"
+        What to do about missing and infinite values.
+    scale : {"none", "standard"}, default="none"
+        What to do to the columns.
+    hold : bool, default=True
+        Whether to hold the numbers.
+
     Attributes
     ----------
     names : tuple of str
         Names of the features, all different.
-    carried_names : tuple of str
-        Names of the columns that are no features.
-    batch_rows : int
-        Rows in a batch of a table that is not held; the last one may have fewer.
-    memory : int
-        How many bytes the table may take.
-    rows : Rows
-        What the file says of itself.
 
     Examples
     --------
@@ -58,11 +71,19 @@ class Table:
     """
 
     def __init__(
-        self, rows: Rows, carried: tuple[str, ...], memory: int, batch_rows: int | None
+        self,
+        rows: Rows,
+        carried_names: tuple[str, ...],
+        memory: int,
+        batch_rows: int | None = None,
+        *,
+        missing: Missing = "error",
+        scale: Scale = "none",
+        hold: bool = True,
     ) -> None:
-        left = set(carried)
+        left = set(carried_names)
         self.rows = rows
-        self.carried_names = carried
+        self.carried_names = carried_names
         self.names = tuple(name for name in rows.features if name not in left)
         if len(self.names) < 2:
             raise self._error(
@@ -75,7 +96,8 @@ class Table:
         self._held: Any = None
         self._is_prepared = False
         # Missing values that are an error are met with the batches, where the table is not held.
-        self._may_have_gaps = False
+        self._may_have_gaps = missing == "error" and not hold
+        self._prepare(missing, scale, hold)
 
     @property
     def n_features(self) -> int:
@@ -186,33 +208,36 @@ class Table:
             yield batch if kept is None else batch.filter(pa.array(kept))
 
     def matrix(self, features: Sequence[int]) -> Any:
-        """Return some features as the matrix that the file holds; None where it holds none."""
+        """Return some features as the matrix that the file holds, in its own type.
+
+        Parameters
+        ----------
+        features : sequence of int
+            Which features, in this order.
+
+        Returns
+        -------
+        array, sparse array or None
+            Without rows that were left out; None where the file holds columns instead.
+        """
         matrix = self.rows.matrix([self.names[feature] for feature in features])
         if matrix is None:
             return None
         kept = self._preparation.kept_rows(0, matrix.shape[0])
         return matrix if kept is None else matrix[kept]
 
-    def column_order(self, features: Sequence[int], order: Literal["table", "rank"]) -> list[str]:
-        """Return some features and all carried columns, in the order in which to write them."""
-        chosen = [self.names[feature] for feature in features]
-        if order == "rank":
-            return [*self.carried_names, *chosen]
-        wanted = {*chosen, *self.carried_names}
-        return [name for name in self.rows.names if name in wanted]
-
-    def prepare(self, missing: Missing, scale: Scale, *, hold: bool) -> None:
+    def _prepare(self, missing: Missing, scale: Scale, hold: bool) -> None:
         """Read what is to be held, and learn what must be known of all rows before a fit."""
-        preparation = self._preparation
         if hold:
             self._held = self._read_all()
         else:
             self.rows.read_ahead(8 * self.batch_rows * len(self.rows.names))
-        self._may_have_gaps = missing == "error" and not hold
         if missing != "keep" and not self._may_have_gaps:
             self._settle_missing(missing)
         if scale == "standard":
-            preparation.fit_scaler(self.batches(), with_mean=not sparse.issparse(self._held))
+            is_sparse, batches = sparse.issparse(self._held), self.batches()
+            blocks = batches if is_sparse else _regrouped(batches, _ROWS_TO_SCALE)
+            self._preparation.fit_scaler(blocks, with_mean=not is_sparse)
         if hold:
             (self._held,) = self.batches()
             self._is_prepared = True
@@ -260,7 +285,7 @@ class Table:
         file, n_rows = self.rows.file, 0
         file.check_unchanged()
         try:
-            most_rows = min(self.batch_rows, max(1, _CELLS_IN_A_BATCH // len(names)))
+            most_rows = min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_IN_A_BATCH // len(names)))
             for batch in self.rows.batches(names, most_rows):
                 if batch.num_rows:
                     n_rows += batch.num_rows
@@ -285,7 +310,7 @@ class Table:
 
     def _parsed(self, names: Sequence[str]) -> Iterator[Array]:
         reader = NumericColumns(self.rows.file.source)
-        n_at_once = max(1, _CELLS_AT_ONCE // len(names))
+        n_at_once = min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_AT_ONCE // len(names)))
         batches = self._record_batches(names)
         for cells in joined(batches, n_at_once, lambda batch: int(batch.num_rows)):
             for start in range(0, cells.num_rows, n_at_once):

@@ -17,6 +17,8 @@ _BLOCKS_AHEAD = 32
 _SMALLEST_BLOCK, _USUAL_BLOCK, _LARGEST_BLOCK = 2**16, 2**20, 2**26
 # A block must hold a row; this many times the first line leaves room for longer ones.
 _LINES_IN_A_BLOCK = 8
+# With fewer, it takes longer to handle thousands of columns than to parse their cells.
+_LINES_AT_ONCE = 256
 
 
 class LongRowError(TableError):
@@ -36,7 +38,7 @@ class TextRows(Rows):
         self.has_carriage_returns = found.has_carriage_returns
         line = self._open().readline()
         self._shortest_block = _LINES_IN_A_BLOCK * len(line)
-        self._block = _USUAL_BLOCK
+        self._block = min(max(_USUAL_BLOCK, _LINES_AT_ONCE * len(line)), _LARGEST_BLOCK)
         self._header = header
         first_line = line.removesuffix(b"\n").decode()
         self._delimiter = delimiter or max(_DELIMITERS, key=first_line.count)

@@ -72,7 +72,7 @@ def write_table(
     if kind in _ARRAYS:
         _write_array(table, chosen, path, kind, force)
         return
-    names = table.column_order(chosen, order)
+    names = _column_order(table, chosen, order)
     passes = _passes(table, names)
     with _target(path, force) as stream:
         if kind in _DELIMITERS:
@@ -95,6 +95,14 @@ def _target(path: str | os.PathLike[str], force: bool) -> Iterator[Any]:
         # No time and no name inside, so that equal tables give equal files.
         with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as zipped:
             yield zipped
+
+
+def _column_order(table: Table, features: Sequence[int], order: str) -> list[str]:
+    chosen = [table.names[feature] for feature in features]
+    if order == "rank":
+        return [*table.carried_names, *chosen]
+    wanted = {*chosen, *table.carried_names}
+    return [name for name in table.rows.names if name in wanted]
 
 
 def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
