@@ -1,8 +1,7 @@
 """Criteria that judge feature sets by the data alone, to choose among them without labels.
 
 A criterion is a small frozen object: its settings, a name, a direction and a formula. What several
-criteria or several feature sets need of the data (folds, clusterings) is prepared once, in an
-`EvaluationData`.
+criteria or feature sets need of the data is prepared once, in an `EvaluationData`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -47,11 +46,6 @@ class EvaluationData:
         the data of their fit instead.
     random_state : int, default=0
         Seed of whatever is random.
-
-    Attributes
-    ----------
-    X : array of shape (n_samples, n_features)
-        The data.
     """
 
     def __init__(self, X: Any, random_state: int = 0) -> None:
@@ -59,9 +53,15 @@ class EvaluationData:
         self.X: Array = check_array(self.fit_data.X, dtype=np.float64)
         self.random_state = random_state
         self._copies: dict[int, tuple[Array, Array, Array]] = {}
-        self._all_labels: dict[tuple[int, int], NDArray[np.int32]] = {}
-        # The last clusterings of selected features: two criteria look at the same ones.
-        self._last_labels: tuple[Any, NDArray[np.int32]] | None = None
+        table = self.X
+
+        # Two criteria look at the clusterings of a set, and every set is compared with all columns.
+        @lru_cache(maxsize=8)
+        def labels(columns: tuple[int, ...], K: int, n_runs: int) -> NDArray[np.int32]:
+            part = table[:, list(columns)]
+            return batched_kmeans(part, K, n_runs=n_runs, random_state=random_state).labels
+
+        self._labels = labels
 
     def columns(self, features: ArrayLike) -> Indices:
         """Return the numbers of some columns, in an order that depends on their contents alone."""
@@ -78,21 +78,9 @@ class EvaluationData:
         self, features: Indices | None, n_clusters: int | str, n_runs: int
     ) -> NDArray[np.int32]:
         """Return the clusters that restarts of k-means find on some columns, or on all."""
+        columns = self.fit_data.order if features is None else features
         K = self.n_clusters if isinstance(n_clusters, str) else n_clusters
-
-        def labels(columns: Indices) -> NDArray[np.int32]:
-            seed = self.random_state
-            return batched_kmeans(self.X[:, columns], K, n_runs=n_runs, random_state=seed).labels
-
-        if features is None:
-            if (K, n_runs) not in self._all_labels:
-                self._all_labels[K, n_runs] = labels(self.fit_data.order)
-            return self._all_labels[K, n_runs]
-        key = (features.tobytes(), K, n_runs)
-        last = self._last_labels
-        if last is None or last[0] != key:
-            last = self._last_labels = (key, labels(features))
-        return last[1]
+        return self._labels(tuple(columns.tolist()), K, n_runs)
 
     def held_out_share(
         self, features: Indices, n_folds: int, ridges: Sequence[float], permutation: int = 0
@@ -101,15 +89,13 @@ class EvaluationData:
         if permutation not in self._copies:
             self._copies[permutation] = self._copy(permutation)
         X, Y, products = self._copies[permutation]
-        places = self.fit_data.place[features]
+        places, n = self.fit_data.place[features], len(X)
         A, among = X[:, places], products[:, places]
-        n = len(X)
         parts = np.array_split(np.random.default_rng(self.random_state).permutation(n), n_folds)
         held_out = [np.isin(np.arange(n), part) for part in parts if part.size]
-        errors, totals = zip(
-            *(_held_out_errors(A, Y, among, part, ridges) for part in held_out), strict=True
-        )
-        return float(1.0 - np.sum(errors, axis=0).min() / sum(totals)) if any(totals) else 1.0
+        found = [_held_out_errors(A, Y, among, fold, ridges) for fold in held_out]
+        errors, total = (sum(column) for column in zip(*found, strict=True))
+        return float(1.0 - np.min(errors) / total) if total else 1.0
 
     def _copy(self, permutation: int) -> tuple[Array, Array, Array]:
         """Return centered or shuffled data X, Y of no more columns with YY' = XX', and Y'X."""
@@ -451,12 +437,8 @@ class SubsampleStability(Criterion):
         if features.size == data.X.shape[1]:
             return 1.0  # There was nothing to choose, so nothing can differ.
         again = clone(selector).set_params(n_features_to_select=int(features.size))
-        supports = np.array(
-            [
-                clone(again).fit(data.subsample(number, self.share)).support_
-                for number in range(self.n_subsamples)
-            ]
-        )
+        parts = (data.subsample(number, self.share) for number in range(self.n_subsamples))
+        supports = np.array([clone(again).fit(part).support_ for part in parts])
         # In an order of the columns that does not depend on where they were.
         return nogueira_stability(supports[:, data.fit_data.order]).value
 
@@ -514,13 +496,10 @@ class RankMean:
         array of shape (n_candidates,)
             Between 0 and 1; larger is better. All 0.5 where no criterion tells them apart.
         """
-        ranks = []
-        for criterion in self.criteria:
-            column = oriented(criterion, values[criterion.name])
-            if column.size == 1:
-                return np.full(1, 0.5)
-            ranks.append((rankdata(column) - 1.0) / (column.size - 1.0))
-        return np.asarray(np.mean(ranks, axis=0))
+        columns = np.array([oriented(one, values[one.name]) for one in self.criteria])
+        n = columns.shape[1]
+        ranks = rankdata(columns, axis=1).mean(axis=0) - 1.0
+        return np.asarray(ranks / (n - 1.0)) if n > 1 else np.full(1, 0.5)
 
 
 def oriented(criterion: Criterion | RankMean, values: ArrayLike) -> Array:
