@@ -20,7 +20,7 @@ from bsufs._typing import Array, Indices, Mask
 # Runs are worked on together as long as their distances to all samples fit into so many bytes.
 _BATCH_BYTES = 32 * 2**20
 
-_Labels = NDArray[np.int32]
+Labels = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class KMeansRuns:
         Iterations done, counting the last one that changed nothing.
     """
 
-    labels: _Labels
+    labels: Labels
     inertia: Array
     centers: Array
     n_iter: NDArray[np.intp]
@@ -211,7 +211,7 @@ class _Samples:
                 break
         return *self._finished(labels, centers, hasty), n_iter
 
-    def _nearest(self, centers: Array) -> _Labels:
+    def _nearest(self, centers: Array) -> Labels:
         """Return the nearest center of every sample (column) in every run (row)."""
         runs, k, _ = centers.shape
         if np.abs(centers).max() > 2.0**30:
@@ -231,7 +231,7 @@ class _Samples:
         labels = np.einsum("rkn,k->rn", near, np.arange(k, dtype=np.int32))
         return self._decide_exactly(labels, centers, near.sum(axis=1, dtype=np.int32) > 1)
 
-    def _decide_exactly(self, labels: _Labels, centers: Array, doubt: Mask) -> _Labels:
+    def _decide_exactly(self, labels: Labels, centers: Array, doubt: Mask) -> Labels:
         """Find the nearest centers of some samples in double precision, in place."""
         lengths = _squares(centers)
         for run in np.flatnonzero(doubt.any(axis=1)):
@@ -239,7 +239,7 @@ class _Samples:
             labels[run, doubt[run]] = distances.argmin(axis=1)
         return labels
 
-    def _fill_empty_clusters(self, labels: _Labels, centers: Array) -> tuple[Indices, Mask]:
+    def _fill_empty_clusters(self, labels: Labels, centers: Array) -> tuple[Indices, Mask]:
         """Give clusters without samples the farthest ones; return sizes and the runs touched."""
         counts = _counts(labels, centers.shape[1])
         touched = np.zeros(len(counts), dtype=bool)
@@ -256,7 +256,7 @@ class _Samples:
                 touched[run] = True
         return counts, touched
 
-    def _exchanged(self, before: _Labels, after: _Labels, shape: tuple[int, ...]) -> Array:
+    def _exchanged(self, before: Labels, after: Labels, shape: tuple[int, ...]) -> Array:
         """Return the sums of the samples that came to each cluster, less those that left it."""
         changed = np.flatnonzero(before != after)
         runs, samples = np.divmod(changed, self.n)
@@ -269,7 +269,7 @@ class _Samples:
         exchange = sparse.csr_array((signs, (rows, columns)), shape=(shape[0] * shape[1], self.n))
         return np.reshape(exchange @ self.X, shape)
 
-    def _finished(self, labels: _Labels, centers: Array, hasty: Mask) -> tuple[NDArray[Any], ...]:
+    def _finished(self, labels: Labels, centers: Array, hasty: Mask) -> tuple[NDArray[Any], ...]:
         """Compute centers and inertia afresh, free of the rounding of many small updates."""
         unassigned, k = np.full_like(labels, -1), centers.shape[1]
         sums = self._exchanged(unassigned, labels, centers.shape)
@@ -290,7 +290,7 @@ def _squares(A: Array) -> Array:
     return np.asarray(np.einsum("...d,...d->...", A, A))
 
 
-def _counts(labels: _Labels, k: int) -> Indices:
+def _counts(labels: Labels, k: int) -> Indices:
     flat = labels + k * np.arange(len(labels))[:, None]
     return np.bincount(flat.ravel(), minlength=len(labels) * k).reshape(-1, k)
 

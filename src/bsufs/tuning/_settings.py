@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -18,8 +18,6 @@ from bsufs.solvers.components import components_above_noise
 
 Grid = dict[str, list[Any]]
 Setting = dict[str, Any]
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 # Numbers of components are multiples of the number above the noise edge.
 _COMPONENTS = {"n_components": [0.5, 1, 2]}
@@ -135,9 +133,6 @@ class WrappingSelector(BaseSelector):
     """Base class of the selectors that run another one many times."""
 
     estimator: BaseSelector | None
-    n_features_to_select: Any
-    random_state: Any
-    n_jobs: int | None
     _default_estimator: type[BaseSelector]
 
     def _inside(self) -> BaseSelector:
@@ -159,14 +154,12 @@ class WrappingSelector(BaseSelector):
             return self._inside()._wanted()
         return "auto" if isinstance(asked, list | tuple | np.ndarray) else asked
 
-    def _in_threads(
-        self, function: Callable[[Item], Result], items: Iterable[Item], first: int = 0
-    ) -> list[Result]:
+    def _in_threads(self, function: Any, items: Iterable[Any], first: int = 0) -> list[Any]:
         """Apply a function to some items, first to the one that prepares what the others share."""
         others = list(items)
         prepared = function(others.pop(first))
         # Threads: the work is in BLAS, and the data are shared instead of copied.
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
-        results: list[Result] = parallel(delayed(function)(item) for item in others)
+        results: list[Any] = parallel(delayed(function)(item) for item in others)
         results.insert(first, prepared)
         return results

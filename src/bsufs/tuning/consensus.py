@@ -39,33 +39,28 @@ class ConsensusSelector(WrappingSelector):
 
     The runs differ in their settings, in where they start (the principal components, and these
     after random rotations) and, if asked for, in the rows that they see. Features are ranked by
-    their mean score. How often each is among the selected ones tells how far to trust the
-    selection; with halves of the rows, a set with a bound on the expected number of false
-    selections can be had.
+    their mean score; how often each is selected tells how far to trust the selection. Halves of the
+    rows also give a set with a bound on the expected number of false selections.
 
     Parameters
     ----------
     estimator : selector, optional
-        The method to run, one of `bsufs.selectors`; `BSUFS()` by default. Its settings hold where
-        the parameters below say nothing else; `must_keep` and `never_keep` hold for the consensus
-        too.
+        The method to run, one of `bsufs.selectors`; `BSUFS()` by default. Its `must_keep` and
+        `never_keep` hold for the consensus too.
     n_features_to_select : int, float, "auto" or None, default=None
         How many features to keep; as the estimator says by default. "auto": as many as the
         estimator keeps on all rows.
     param_grid : dict or list of dicts, optional
-        Settings to run: names of parameters of the estimator with lists of values, which replace
-        those that it has. By default, for `BSUFS`, the exponents 0, 1/2 and 1 for `p` with 3, 10
-        and 30 for `beta_row`; for other methods the estimator as it is, a single setting. ``{}``
-        is that for `BSUFS` too.
+        Settings to run: names of parameters of the estimator with lists of values. By default, for
+        `BSUFS`, 0, 1/2 and 1 for `p` with 3, 10 and 30 for `beta_row`; for other methods, and with
+        ``{}``, the estimator as it is.
     n_rotations : int, default=1
         Randomly rotated starts for each setting, besides the principal components themselves (or
-        the matrix that is the estimator's `init`). Only `BSUFS` has a start to rotate; that its
-        `init` is "rotated-pca" changes nothing.
+        the matrix that is the estimator's `init`). Only `BSUFS` has a start to rotate.
     n_pairs : int, default=0
         Random splits of the rows into two halves, each of which is a draw of its own. With 0 all
-        runs see all rows. Other methods than `BSUFS` need it, or a `param_grid`: without either
-        there is a single run and nothing to agree on, the ranking is that of the estimator, and
-        every frequency is 0 or 1.
+        runs see all rows. Methods other than `BSUFS` need it, or a `param_grid`: without either
+        there is a single run, whose ranking it is, and every frequency is 0 or 1.
     aggregate : {"score", "rank"}, default="score"
         What is averaged over the runs: scores, brought to the range from 0 to 1 in each run (for
         `BSUFS` the share of the path that a feature survives), or ranks.
@@ -74,8 +69,6 @@ class ConsensusSelector(WrappingSelector):
         `n_pairs` (see Notes).
     threshold : float, default=0.75
         Share of the draws that must select a feature for it to be in `stable_support_`, above 1/2.
-    confidence : float, default=0.95
-        Level of the intervals of `selection_frequencies_`.
     random_state : int, RandomState instance or None, default=0
         Seed of rotations and halves, and of the estimator where it has none.
     n_jobs : int, optional
@@ -90,7 +83,7 @@ class ConsensusSelector(WrappingSelector):
         Share of the draws (of the runs, where all see all rows) in which the feature is among the
         first `n_features_to_select`.
     selection_frequency_intervals_ : array of shape (n_features, 2)
-        Wilson intervals of these frequencies, as if draws were independent.
+        Wilson intervals of these frequencies (95 %), as if draws were independent.
     trial_rankings_ : array of int of shape (n_trials, n_features)
         The ranking in each draw (in each run, where all see all rows).
     stable_support_ : array of bool of shape (n_features,)
@@ -109,12 +102,11 @@ class ConsensusSelector(WrappingSelector):
     .. math:: E[V] \le \frac{q^2}{(2 \pi - 1) d}
 
     and q is the largest number for which the bound is at most `max_false_selections`. d counts the
-    columns that vary and may be selected. What "false" means is an assumption, and the bound is
-    worth no more than it: (i) Meinshausen and Bühlmann: there is a set of noise features whose
-    selections are exchangeable, and the method is not worse than guessing; (ii) Shah and Samworth,
-    for complementary pairs of halves as drawn here: without any assumption, false features are
-    those that a draw proposes with a probability of at most q/d. Neither says that a stable
-    feature is useful.
+    columns that vary and may be selected. What "false" means is an assumption: (i) Meinshausen and
+    Bühlmann: there is a set of noise features whose selections are exchangeable, and the method is
+    no worse than guessing; (ii) Shah and Samworth, for complementary pairs of halves as drawn here:
+    false features are those that a draw proposes with a probability of at most q/d. Neither says
+    that a stable feature is useful.
 
     A draw is half of the rows; all settings and starts see the same one, and their mean score
     ranks the features in it. The scatter and its principal components are computed once per draw.
@@ -145,7 +137,6 @@ class ConsensusSelector(WrappingSelector):
     aggregate: str = "score"
     max_false_selections: float | None = None
     threshold: float = 0.75
-    confidence: float = 0.95
     random_state: Any = 0
     n_jobs: int | None = None
 
@@ -157,7 +148,6 @@ class ConsensusSelector(WrappingSelector):
         aggregate=[StrOptions({"score", "rank"})],
         max_false_selections=[*POSITIVE, None],
         threshold=[Interval(Real, 0.5, 1, closed="right")],
-        confidence=[Interval(Real, 0, 1, closed="neither")],
     )
     _default_estimator = BSUFS
 
@@ -265,15 +255,14 @@ class ConsensusSelector(WrappingSelector):
         found = clone(run).fit(draw).scores_
         if self.aggregate == "rank":
             found = rankdata(found)
-        lowest, reach = found.min(), np.ptp(found)
-        return np.asarray((found - lowest) / reach if reach > 0 else np.zeros(found.size))
+        return np.asarray((found - found.min()) / (np.ptp(found) or 1.0))
 
     def _finish(self, scored: Scored) -> None:
         super()._finish(scored)
         k, n_trials = np.count_nonzero(self.support_), len(self.trial_rankings_)
         self.selection_frequencies_ = (self.trial_rankings_ <= k).mean(axis=0)
         self.selection_frequency_intervals_ = np.column_stack(
-            wilson_interval(self.selection_frequencies_, n_trials, self.confidence)
+            wilson_interval(self.selection_frequencies_, n_trials)
         )
         if self.max_false_selections is not None:
             proposed = (self.trial_rankings_ <= self.n_per_draw_).mean(axis=0)

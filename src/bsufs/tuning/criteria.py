@@ -14,14 +14,14 @@ from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import check_array
 
 from bsufs._typing import Array, Indices, Mask
-from bsufs.metrics.kmeans import batched_kmeans
+from bsufs.metrics.kmeans import Labels, batched_kmeans
 from bsufs.metrics.label_free import (
     Measure,
     clustering_similarities,
@@ -36,8 +36,8 @@ from bsufs.solvers.components import components_above_noise
 class EvaluationData:
     """A table prepared to judge many sets of its columns: folds, clusterings, number of clusters.
 
-    Everything is computed when it is first asked for, from the data and the seed alone, so any
-    number of threads may share it. No value depends on the order of the columns.
+    Everything is computed when first asked for, from the data and the seed alone, so that threads
+    may share it. No value depends on the order of the columns.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class EvaluationData:
 
         # Two criteria look at the clusterings of a set, and every set is compared with all columns.
         @lru_cache(maxsize=8)
-        def labels(columns: tuple[int, ...], K: int, n_runs: int) -> NDArray[np.int32]:
+        def labels(columns: tuple[int, ...], K: int, n_runs: int) -> Labels:
             part = table[:, list(columns)]
             return batched_kmeans(part, K, n_runs=n_runs, random_state=random_state).labels
 
@@ -71,12 +71,9 @@ class EvaluationData:
     @cached_property
     def n_clusters(self) -> int:
         """One more than the components above the noise edge: K centers span K - 1 dimensions."""
-        found: int = min(components_above_noise(self.fit_data.scatter) + 1, self.X.shape[0])
-        return found
+        return int(min(components_above_noise(self.fit_data.scatter) + 1, self.X.shape[0]))
 
-    def clusterings(
-        self, features: Indices | None, n_clusters: int | str, n_runs: int
-    ) -> NDArray[np.int32]:
+    def clusterings(self, features: Indices | None, n_clusters: int | str, n_runs: int) -> Labels:
         """Return the clusters that restarts of k-means find on some columns, or on all."""
         columns = self.fit_data.order if features is None else features
         K = self.n_clusters if isinstance(n_clusters, str) else n_clusters
@@ -282,10 +279,8 @@ class PermutationGap(HeldOutReconstruction):
 
     Parameters
     ----------
-    n_folds : int, default=5
-        Number of folds.
-    ridges : tuple of float, default=(0.001, 0.01, 0.1, 1.0)
-        The ridge weights to choose from.
+    n_folds, ridges : int, tuple of float
+        As in `HeldOutReconstruction`.
     n_permutations : int, default=3
         Number of shuffled copies, B.
     """
@@ -356,16 +351,12 @@ class RestartAgreement(_OfClusterings):
 
     .. math:: \frac{2}{R (R - 1)} \sum_{r < s} \operatorname{sim}(c_r(X_A), c_s(X_A))
 
-    over R restarts, with sim the NMI or the adjusted Rand index.
+    over R restarts.
 
     Parameters
     ----------
-    n_clusters : int or "auto", default="auto"
-        Number of clusters; "auto" is one more than the principal components above the noise edge.
-    n_runs : int, default=10
-        Number of restarts, R.
-    measure : {"nmi", "ari"}, default="nmi"
-        How two clusterings are compared.
+    n_clusters, n_runs, measure : int, int, str
+        As in `ClusteringAgreement`.
     """
 
     name = "restart_agreement"
@@ -397,14 +388,11 @@ class Redundancy(Criterion):
 
 @dataclass(frozen=True)
 class SubsampleStability(Criterion):
-    r"""How alike the selections on random parts of the rows are (Nogueira et al.).
+    """How alike the selections on random parts of the rows are.
 
-    .. math:: 1 - \frac{\frac{1}{d} \sum_f \frac{M}{M-1} \hat p_f (1 - \hat p_f)}
-        {\frac{k}{d} (1 - \frac{k}{d})}
-
-    with :math:`\hat p_f` the share of M subsamples on which the same method with the same settings
-    selects feature f. It judges the method, not the set, and says nothing about accuracy: choosing
-    by variance alone is very stable.
+    It is the `bsufs.metrics.nogueira_stability` of what the same method with the same settings
+    selects on M subsamples. It judges the method, not the set, and says nothing about accuracy:
+    choosing by variance alone is very stable.
 
     Parameters
     ----------
@@ -449,9 +437,8 @@ class RankMean:
 
     .. math:: \frac{1}{C} \sum_c \frac{\operatorname{rank}_c - 1}{N - 1}
 
-    over C criteria and N candidates, rank 1 being the worst in the direction of the criterion,
-    equal ones sharing the mean of their ranks. A rank has no meaning without the other candidates,
-    so this judges tables, not single sets.
+    over C criteria and N candidates, rank 1 being the worst, equal ones sharing the mean of their
+    ranks. A rank means nothing without the other candidates, so this judges tables, not sets.
 
     Parameters
     ----------
@@ -539,8 +526,7 @@ def with_parts(criteria: Iterable[Criterion | RankMean]) -> tuple[Criterion, ...
     """Return the criteria that have to be computed: each once, those of combinations included."""
     found: dict[str, Criterion] = {}
     for criterion in criteria:
-        parts = criterion.criteria if isinstance(criterion, RankMean) else (criterion,)
-        for part in parts:
+        for part in criterion.criteria if isinstance(criterion, RankMean) else (criterion,):
             if found.setdefault(part.name, part) != part:
                 raise ValueError(
                     f"Two criteria with the name {part.name!r} but different settings were asked "

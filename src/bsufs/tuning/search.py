@@ -189,9 +189,8 @@ class LabelFreeSearch(WrappingSelector):
                 f"{self.report!r}. For a single one pass [{self.report!r}]."
             )
         # A criterion that decides with settings of its own stands for the one of its name.
-        own = {part.name: part for part in with_parts([decisive])}
-        singles = (one for one in CRITERIA.values() if isinstance(one, Criterion))
-        return [own.get(criterion.name, criterion) for criterion in singles]
+        known = {**CRITERIA, **{part.name: part for part in with_parts([decisive])}}
+        return [criterion for criterion in known.values() if isinstance(criterion, Criterion)]
 
     def _sizes(self, estimator: BaseSelector) -> list[Any]:
         """Return the numbers of features to try."""
