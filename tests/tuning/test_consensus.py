@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from bsufs.metrics.label_free import wilson_interval
 from bsufs.scatter import make_scatter
-from bsufs.selectors import BSUFS, AlignedBSUFS, ColumnSubset, MaxVariance, check_selector
+from bsufs.selectors import BSUFS, ClusterAlignment, ColumnSubset, MaxVariance, check_selector
 from bsufs.stiefel import polar_factor
 from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
@@ -80,7 +80,7 @@ def test_the_number_of_features_is_that_of_the_estimator_unless_given(inside, as
 
 
 def test_other_methods_run_once_without_halves_or_grid():
-    inside = AlignedBSUFS(4)
+    inside = ClusterAlignment(4)
     X = factor_data()
     found = ConsensusSelector(inside).fit(X)
     assert len(found.trial_rankings_) == 1
@@ -170,7 +170,7 @@ def test_a_rotated_start_of_the_estimator_changes_nothing():
 
 def test_auto_is_the_number_of_the_estimator():
     X = factor_data()
-    for inside in (None, AlignedBSUFS(), BSUFS(must_keep=[14])):
+    for inside in (None, ClusterAlignment(), BSUFS(must_keep=[14])):
         found = ConsensusSelector(inside, n_features_to_select="auto", n_pairs=1).fit(X)
         expected = (inside or BSUFS()).fit(X).support_.sum()
         assert found.support_.sum() == expected

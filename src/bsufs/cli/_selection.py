@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bsufs.cli.select import Request
 
 # What clusters best without labels; see the documentation on choosing without labels.
-DEFAULT_METHOD = "AlignedBSUFS"
+DEFAULT_METHOD = "ClusterAlignment"
 # With more than this share of the variance a column decides by its unit what is selected.
 _MOST_OF_IT = 0.5
 

@@ -86,7 +86,7 @@ def select(
         options.option(
             "--method",
             "NAME",
-            "Any selector, such as MCFS or ColumnSubset; AlignedBSUFS by default.",
+            "Any selector, such as MCFS or ColumnSubset; ClusterAlignment by default.",
             autocompletion=_known_methods,
         ),
     ] = None,

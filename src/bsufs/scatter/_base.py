@@ -123,6 +123,16 @@ class Scatter(ABC):
         """
         return self._block(features, slice(None)) * self.factor
 
+    def centered_rows(self) -> Array | None:
+        """Return the centered rows themselves where the operator holds them.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features) or None
+            Not to be changed; weighted rows are scaled by the roots of their weights.
+        """
+        return None
+
     def restricted(self, features: Mask | Indices) -> Scatter:
         """Return the operator of some columns only.
 
@@ -304,8 +314,8 @@ def ridged_cholesky(A: Array) -> Array:
             return lower
 
 
-def batches(total: int, width: int) -> Iterator[slice]:
+def batches(total: int, width: int, n_bytes: int = BATCH_BYTES) -> Iterator[slice]:
     """Cut range(total) so that a block of float64 with `width` columns stays small."""
-    size = max(1, BATCH_BYTES // (8 * max(width, 1)))
+    size = max(1, n_bytes // (8 * max(width, 1)))
     for start in range(0, total, size):
         yield slice(start, min(start + size, total))

@@ -42,7 +42,7 @@ class ColumnScatter(Scatter):
 
     restriction_pays = 0.5
     # A row takes two rounds among the workers, and so do as many as this.
-    rows_at_once = 16
+    rows_at_once = 64
 
     def __init__(self, blocks: Sequence[Block], n_rows: int, weight: float, diagonal: Array):
         self.blocks = [block for block in blocks if block.features.size]

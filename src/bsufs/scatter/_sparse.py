@@ -35,6 +35,8 @@ class SparseScatter(Scatter):
 
     # A copy of the non-zeros pays when about half of them have gone.
     restriction_pays = 0.5
+    # A pass over the data for many rows costs little more than for one.
+    rows_at_once = 64
 
     def __init__(
         self, X: Any, sample_weight: Array | None = None, order: Indices | None = None

@@ -24,7 +24,7 @@ _COMPONENTS = {"n_components": [0.5, 1, 2]}
 _NEIGHBORS = {"n_neighbors": [3, 5, 10]}
 # Methods without an entry have nothing to tune, or nothing that a rule of thumb covers.
 _GRIDS: dict[str, Grid] = {
-    "AlignedBSUFS": _COMPONENTS | {"flattening": [0.25, 0.5, 0.75]},
+    "ClusterAlignment": _COMPONENTS | {"n_neighbors": [2, 3, 5]},
     "BSUFS": {
         "n_components": [0.5, 0.75, 1, 1.5, 2],
         "p": [0.0, 0.5, 1.0],

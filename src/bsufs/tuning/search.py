@@ -16,7 +16,7 @@ from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import UNIT_INTERVAL, constraints
-from bsufs.selectors.aligned_bsufs import AlignedBSUFS
+from bsufs.selectors.cluster_alignment import ClusterAlignment
 from bsufs.tuning._settings import (
     WRAPPING,
     Setting,
@@ -48,7 +48,7 @@ class LabelFreeSearch(WrappingSelector):
     Parameters
     ----------
     estimator : selector, optional
-        The method to tune, one of `bsufs.selectors`; `AlignedBSUFS()` by default.
+        The method to tune, one of `bsufs.selectors`; `ClusterAlignment()` by default.
     n_features_to_select : int, float, "auto", list of these, or None, default=None
         How many features to keep; as the estimator says by default. Of a list the criterion
         chooses one (see Notes).
@@ -127,7 +127,7 @@ class LabelFreeSearch(WrappingSelector):
         report=[str, list, tuple],
         tolerance=UNIT_INTERVAL,
     )
-    _default_estimator = AlignedBSUFS
+    _default_estimator = ClusterAlignment
 
     def _fit_data(self, X: Any, sample_weight: Any) -> FitData:
         if sparse.issparse(X.X if isinstance(X, FitData) else X):
