@@ -153,8 +153,7 @@ class Scatter(ABC):
     @property
     def _remembered(self) -> dict[str, Any]:
         """What has been computed so far, shared with the scaled operators made of this one."""
-        memory: dict[str, Any] = self.__dict__.setdefault("_memory", {})
-        return memory
+        return self.__dict__.setdefault("_memory", {})
 
     def explained_curve(self, features: Indices) -> Array:
         """Return the share of the total variance that the first 1, 2, ... of some columns explain.
@@ -177,8 +176,7 @@ class Scatter(ABC):
         elif varying.size > head.size:
             rest = varying[self.max_rank]
             gains[rest] = max(0.0, self._explained_by_many(features[varying]) - gains.sum())
-        curve: Array = np.minimum(np.cumsum(gains) / diagonal.sum(), 1.0)
-        return curve
+        return np.minimum(np.cumsum(gains) / diagonal.sum(), 1.0)
 
     def explained_share(self, features: Indices) -> float:
         """Return the share of the total variance that regression on some columns explains."""

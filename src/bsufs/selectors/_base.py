@@ -233,8 +233,7 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
 
     def _wanted(self) -> int | float | str:
         """Return what the caller passed as the number of features."""
-        wanted: int | float | str = self.n_features_to_select
-        return wanted
+        return self.n_features_to_select
 
     def _asked_number(self, forced: Mask, barred: Mask) -> int | None:
         """Return how many features the caller wants, None if that is left to the method."""

@@ -80,8 +80,7 @@ def varying_columns(X: Any) -> Mask:
     low, high = X.min(axis=0), X.max(axis=0)
     if sparse.issparse(X):
         low, high = low.toarray().ravel(), high.toarray().ravel()
-    varying: Mask = low != high
-    return varying
+    return low != high
 
 
 def find_duplicates(scatter: Scatter, forced: Mask) -> Mask:

@@ -123,14 +123,12 @@ class DaskRows:
         spread[self._places] = V
         pieces = self._scatter.pieces(spread)
         (product,) = compute([total(self._scatter.each(_image, self._rows, pieces))])
-        result: Array = product
-        return result
+        return product
 
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""
         lazy = self._scatter.each(_shares, self._rows, tuple(found))
-        shares: Array = self._scatter.gathered(lazy)[self._places]
-        return shares
+        return self._scatter.gathered(lazy)[self._places]
 
 
 def _image(X: Array, rows: Indices | None, V: Array) -> Array:
