@@ -84,6 +84,14 @@ class ColumnScatter(Scatter):
             columns[:, target[found]] = piece
         return columns
 
+    def here_if_small(self) -> Scatter:
+        """Return the operator of the same columns, here where they are few."""
+        everything = np.arange(self.shape[0])
+        return self.restricted(everything) if self._is_small(everything) else self
+
+    def _is_small(self, features: Indices) -> bool:
+        return 8 * self.n_rows * features.size <= _SMALL_HERE
+
     def _product(self, W: Array) -> Array:
         Y = total(self.each(np.matmul, self.pieces(W)))
         return self.gathered(self.each(_transposed_image, Y))
@@ -98,7 +106,7 @@ class ColumnScatter(Scatter):
         return np.ascontiguousarray(across[everything[columns]].T)
 
     def _restricted(self, features: Indices) -> Scatter:
-        if 8 * self.n_rows * features.size <= _SMALL_HERE:
+        if self._is_small(features):
             return FactoredScatter(self.columns(features), self.total_weight)
         place = np.full(self.shape[0], -1)
         place[features] = np.arange(features.size)
