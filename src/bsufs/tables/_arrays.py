@@ -55,7 +55,7 @@ class ArrayRows(Rows):
         place = {name: number for number, name in enumerate(self.features)}
         return self._matrix[:, [place[name] for name in names]]
 
-    def batches(self, names: Sequence[str], most_rows: int) -> Iterator[Any]:
+    def batches(self, names: Sequence[str], most_rows: int | None) -> Iterator[Any]:
         import pyarrow as pa
 
         features = set(self.features)

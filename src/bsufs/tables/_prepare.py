@@ -103,13 +103,28 @@ class Preparation:
     medians: Array | None = None
     scaler: Any = None
 
-    def settle(self, gaps: Gaps, how: Missing) -> None:
-        """Decide what to do about missing values; medians are found afterwards."""
+    def settle(
+        self, gaps: Gaps, how: Missing, numbers: Callable[[Indices], Iterable[Any]], n_at_once: int
+    ) -> None:
+        """Decide what to do about missing values; medians are found of some columns at once."""
         found = MissingValues(gaps.n_missing, gaps.n_infinite)
-        complete = np.flatnonzero(gaps.by_column == 0)
+        incomplete = np.flatnonzero(gaps.by_column)
         if how == "error":
             raise TableError(gaps.missing_values_message())
-        if how == "drop-rows":
+        if how == "median":
+            self.medians = np.zeros(len(gaps.names))
+            for start in range(0, incomplete.size, n_at_once):
+                part = incomplete[start : start + n_at_once]
+                values = np.concatenate([_dense(batch) for batch in numbers(part)])
+                self.medians[part] = [_median(column) for column in values.T]
+            empty = np.flatnonzero(np.isnan(self.medians)).tolist()
+            if empty:
+                raise TableError(
+                    "--missing median needs a value in every column, but "
+                    f"{listed(gaps.names[column] for column in empty)} has none. Use --missing "
+                    "drop-columns, or leave it out with --ignore."
+                )
+        elif how == "drop-rows":
             if gaps.rows.size == gaps.n_rows:
                 raise TableError(
                     f"{gaps.in_words()}, and every row has a gap: --missing drop-rows would leave "
@@ -117,41 +132,17 @@ class Preparation:
                 )
             self.dropped_rows = gaps.rows
             found = replace(found, n_rows_dropped=int(gaps.rows.size))
-        if how == "drop-columns":
-            if complete.size < 2:
+        else:
+            self.kept_columns = np.flatnonzero(gaps.by_column == 0)
+            if self.kept_columns.size < 2:
                 raise TableError(
-                    f"{gaps.in_words()}: --missing drop-columns would leave {complete.size} of "
-                    f"{len(gaps.names)} columns. Try drop-rows or median."
+                    f"{gaps.in_words()}: --missing drop-columns would leave "
+                    f"{self.kept_columns.size} of {len(gaps.names)} columns. Try drop-rows or "
+                    "median."
                 )
-            self.kept_columns = complete
-            dropped = tuple(
-                gaps.names[column] for column in np.flatnonzero(gaps.by_column).tolist()
-            )
+            dropped = tuple(gaps.names[column] for column in incomplete.tolist())
             found = replace(found, columns_dropped=dropped)
         self.found = found
-
-    def find_medians(
-        self, gaps: Gaps, numbers: Callable[[Indices], Iterable[Any]], n_at_once: int
-    ) -> None:
-        """Find the medians of the columns with gaps; those of the others are not needed."""
-        incomplete = np.flatnonzero(gaps.by_column)
-        medians = np.zeros(len(gaps.names))
-        empty: list[str] = []
-        for start in range(0, incomplete.size, n_at_once):
-            part = incomplete[start : start + n_at_once]
-            values = np.concatenate([_dense(batch) for batch in numbers(part)])
-            for column, cells in zip(part, values.T, strict=True):
-                known = cells[np.isfinite(cells)]
-                if known.size:
-                    medians[column] = np.median(known)
-                else:
-                    empty.append(gaps.names[column])
-        if empty:
-            raise TableError(
-                f"--missing median needs a value in every column, but {listed(empty)} has none. "
-                "Use --missing drop-columns, or leave it out with --ignore."
-            )
-        self.medians = medians
 
     def fit_scaler(self, batches: Iterable[Any], with_mean: bool) -> None:
         """Learn means and deviations."""
@@ -196,6 +187,11 @@ def _filled(values: Any, medians: Array) -> Any:
     bad = ~np.isfinite(filled.data)
     filled.data[bad] = medians[filled.indices[bad]]
     return filled
+
+
+def _median(cells: Array) -> float:
+    known = cells[np.isfinite(cells)]
+    return float(np.median(known)) if known.size else np.nan
 
 
 def _dense(values: Any) -> Array:

@@ -30,12 +30,10 @@ class Rows(ABC):
     most_rows = 0
     # How many bytes it takes to read all at once, None for what is never read in parts.
     memory_to_hold: int | None = None
-    # Whether a cell may hold a carriage return, which must be quoted when it is written as text.
-    has_carriage_returns = True
 
     @abstractmethod
-    def batches(self, names: Sequence[str], most_rows: int) -> Iterator[Any]:
-        """Go through some columns; record batches have about so many rows at most."""
+    def batches(self, names: Sequence[str], most_rows: int | None) -> Iterator[Any]:
+        """Go through some columns; record batches have about so many rows, None for no limit."""
 
     def matrix(self, names: Sequence[str]) -> Any:
         """Return some features as the matrix that the file holds; None where it holds none."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ _ROWS_TO_SCALE = 1024
 # Files of columns hand out more rows at a time.
 _CELLS_IN_A_BATCH = 2**20
 # With fewer, it takes longer to handle thousands of columns than to parse their cells.
-_FEWEST_ROWS = 256
+_FEWEST_ROWS = 1024
 
 
 class Table:
@@ -54,6 +53,8 @@ class Table:
     ----------
     names : tuple of str
         Names of the features, all different.
+    is_held : bool
+        Whether the numbers are in memory.
 
     Examples
     --------
@@ -95,6 +96,7 @@ class Table:
         # The numbers, where they are held: as read, and once prepared as a fit takes them.
         self._held: Any = None
         self._is_prepared = False
+        self.is_held = hold
         # Missing values that are an error are met with the batches, where the table is not held.
         self._may_have_gaps = missing == "error" and not hold
         self._prepare(missing, scale, hold)
@@ -119,11 +121,6 @@ class Table:
         return self._preparation.found
 
     @property
-    def is_held(self) -> bool:
-        """Whether the numbers are in memory."""
-        return self._held is not None
-
-    @property
     def notices(self) -> tuple[str, ...]:
         """What the reader of the result should know about how the file was read."""
         source, notices = self.rows.file.source, list(self.rows.notices)
@@ -141,7 +138,7 @@ class Table:
     @property
     def values(self) -> Any:
         """The numbers of all features: an array, or a sparse array where the file holds one."""
-        if self._held is None:
+        if not self.is_held:
             raise self._error(
                 "the whole table is needed, but it is read in batches. Raise --memory."
             )
@@ -247,10 +244,10 @@ class Table:
         if matrix is not None:
             return matrix.astype(np.float64, copy=False)
         try:
-            return _stacked(self._parsed(self.names), self.rows.n_rows)
+            return np.concatenate(list(self._parsed(self.names)))
         except LongRowError:
             self.rows.read_ahead(self.memory)
-            return _stacked(self._parsed(self.names), None)
+            return np.concatenate(list(self._parsed(self.names)))
 
     def _settle_missing(self, how: Missing) -> None:
         gaps, preparation = Gaps(self.names), self._preparation
@@ -259,15 +256,15 @@ class Table:
         if not gaps:
             return
         try:
-            preparation.settle(gaps, how)
-            if how == "median":
-                preparation.find_medians(gaps, self._numbers, self._columns_to_sort(gaps.n_rows))
+            at_once = self._columns_to_sort(gaps.n_rows) if how == "median" else 0
+            preparation.settle(gaps, how, self._numbers, at_once)
         except TableError as error:
             raise self._error(str(error)) from error
         kept = preparation.kept_columns
         if kept is not None:
             self.names = tuple(self.names[column] for column in kept)
-            self._held = None if self._held is None else self._held[:, kept]
+            if self.is_held:
+                self._held = self._held[:, kept]
 
     def _columns_to_sort(self, n_rows: int) -> int:
         """Return of how many columns medians can be found at once."""
@@ -285,12 +282,13 @@ class Table:
         file, n_rows = self.rows.file, 0
         file.check_unchanged()
         try:
-            most_rows = min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_IN_A_BATCH // len(names)))
+            at_most = min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_IN_A_BATCH // len(names)))
+            most_rows = None if self.is_held else at_most
             for batch in self.rows.batches(names, most_rows):
                 if batch.num_rows:
                     n_rows += batch.num_rows
                     yield batch
-        except (TableError, OSError):
+        except Exception:
             # What makes no sense may do so because somebody writes to the file.
             file.check_unchanged()
             raise
@@ -302,13 +300,15 @@ class Table:
     def _numbers(self, features: ArrayLike | None = None) -> Iterator[Any]:
         """Go through the numbers as they were read, NaN where a value is missing."""
         wanted = range(self.n_features) if features is None else np.asarray(features)
-        if self._held is not None:
+        if self.is_held:
             yield self._held if features is None else self._held[:, wanted]
         else:
             blocks = self._parsed([self.names[feature] for feature in wanted])
             yield from _regrouped(blocks, self.batch_rows)
 
     def _parsed(self, names: Sequence[str]) -> Iterator[Array]:
+        import pyarrow as pa
+
         reader = NumericColumns(self.rows.file.source)
         n_at_once = min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_AT_ONCE // len(names)))
         batches = self._record_batches(names)
@@ -318,22 +318,12 @@ class Table:
                 if reader.is_sound:
                     yield values
         reader.check()
+        # What Arrow has read would stay in its pool during the fit.
+        del cells
+        pa.default_memory_pool().release_unused()
 
     def _error(self, message: str) -> TableError:
         return TableError(f"{self.rows.file.source}: {message}")
-
-
-def _stacked(blocks: Iterator[Array], n_rows: int | None) -> Array:
-    """Return blocks as one array, without holding them twice where their number is known."""
-    if n_rows is None:
-        return np.concatenate(list(blocks))
-    first = next(blocks)
-    values = np.empty((n_rows, first.shape[1]))
-    end = 0
-    for block in chain([first], blocks):
-        start, end = end, end + block.shape[0]
-        values[start:end] = block
-    return values
 
 
 def _regrouped(blocks: Iterator[Array], n_rows: int) -> Iterator[Array]:

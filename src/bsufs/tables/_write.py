@@ -8,8 +8,8 @@ import gzip
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
@@ -18,16 +18,12 @@ from scipy import sparse
 
 from bsufs._atomic import check_target, checked_write
 from bsufs.tables._arrays import CARRIED_NAMES, FEATURE_NAMES
-from bsufs.tables._files import TableError
+from bsufs.tables._files import PARQUET, STANDARD, TEXT, TableError, kind_of
 from bsufs.tables._numbers import numbers
-from bsufs.tables._open import FEATHER, PARQUET
 from bsufs.tables._rows import joined
 from bsufs.tables._table import Table
 
-_STDOUT = "-"
-_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 _ARRAYS = (".npy", ".npz")
-_WRITABLE = (*_DELIMITERS, *PARQUET, *FEATHER, *_ARRAYS)
 # Rows are turned into Python lists so many at a time.
 _ROWS_AT_ONCE = 10_000
 
@@ -75,16 +71,15 @@ def write_table(
     names = _column_order(table, chosen, order)
     passes = _passes(table, names)
     with _target(path, force) as stream:
-        if kind in _DELIMITERS:
-            may_quote = table.rows.has_carriage_returns
-            _write_text(passes, names, stream, _DELIMITERS[kind], may_quote)
+        if kind in TEXT:
+            _write_text(passes(), names, stream, TEXT[kind] or "\t")
         else:
             _write_columnar(passes, table, stream, kind)
 
 
 @contextlib.contextmanager
 def _target(path: str | os.PathLike[str], force: bool) -> Iterator[Any]:
-    if os.fspath(path) == _STDOUT:
+    if os.fspath(path) == STANDARD:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
@@ -107,7 +102,7 @@ def _column_order(table: Table, features: Sequence[int], order: str) -> list[str
 
 def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Raise an error where a table could not be written, before work is done for it."""
-    if _kind(path) and os.fspath(path) != _STDOUT:
+    if _kind(path) and os.fspath(path) != STANDARD:
         check_target(path, force=force)
 
 
@@ -117,16 +112,9 @@ def needs_whole_table(path: str | os.PathLike[str]) -> bool:
 
 
 def _kind(path: str | os.PathLike[str]) -> str:
-    if os.fspath(path) == _STDOUT:
+    if os.fspath(path) == STANDARD:
         return ".csv"
-    name = Path(path).name.lower()
-    kind = Path(name.removesuffix(".gz")).suffix
-    if kind in (_DELIMITERS if name.endswith(".gz") else _WRITABLE):
-        return kind
-    raise TableError(
-        f"{path}: the extension must say what to write, one of {' '.join(_WRITABLE)} (text also "
-        "with .gz)."
-    )
+    return kind_of(path, _ARRAYS, "to write")
 
 
 def _passes(table: Table, names: Sequence[str]) -> Passes:
@@ -137,42 +125,23 @@ def _passes(table: Table, names: Sequence[str]) -> Passes:
     return lambda: held
 
 
-def _write_text(
-    passes: Passes, names: Sequence[str], stream: Any, delimiter: str, may_quote: bool
-) -> None:
-    # The writer quotes a line feed where it must, but a carriage return only when told to.
-    quoted = any("\r" in name for name in names)
-    quoted = quoted or (may_quote and any(map(_has_carriage_return, passes())))
+def _write_text(batches: Iterable[Any], names: Sequence[str], stream: Any, delimiter: str) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-    writer = csv.writer(
-        text,
-        delimiter=delimiter,
-        lineterminator="\n",
-        quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
-    )
+    # Cells with a character of the line end are quoted: both must be in it for that.
+    end = "\r\n"
+    lines = SimpleNamespace(write=lambda line: text.write(line.removesuffix(end) + "\n"))
+    writer = csv.writer(lines, delimiter=delimiter, lineterminator=end)
     writer.writerow(names)
-    for batch in passes():
-        columns = _text_columns(batch)
+    for batch in batches:
+        columns = [
+            _as_text(*named) for named in zip(batch.schema.names, batch.columns, strict=True)
+        ]
         for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
             cells = [column.slice(start, _ROWS_AT_ONCE).to_pylist() for column in columns]
             writer.writerows(zip(*cells, strict=True))
     text.flush()
     # The stream belongs to the caller, who closes it.
     text.detach()
-
-
-def _has_carriage_return(batch: Any) -> bool:
-    from pyarrow import compute
-
-    return any(
-        compute.any(compute.match_substring(column, "\r")).as_py()
-        for column in _text_columns(batch)
-    )
-
-
-def _text_columns(batch: Any) -> list[Any]:
-    named = zip(batch.schema.names, batch.columns, strict=True)
-    return [_as_text(name, column) for name, column in named]
 
 
 def _as_text(name: str, column: Any) -> Any:
@@ -192,12 +161,12 @@ def _write_columnar(passes: Passes, table: Table, stream: BinaryIO, kind: str) -
     import pyarrow as pa
     from pyarrow import ipc, parquet
 
-    typed = _Typed(passes, table) if table.rows.is_text else None
+    types = _lossless_types(passes()) if table.rows.is_text else {}
     writer: Any = None
     # A file is not to be made of many small groups of rows.
     for cells in joined(passes(), _group_bytes(table), lambda batch: int(batch.nbytes)):
         # Batches have dictionaries of their own, a file has one.
-        group = (cells if typed is None else typed.of(cells)).unify_dictionaries()
+        group = _typed(cells, types, table).unify_dictionaries()
         if writer is None and kind in PARQUET:
             writer = parquet.ParquetWriter(stream, group.schema)
         elif writer is None:
@@ -217,35 +186,29 @@ def _group_bytes(table: Table) -> int:
     return min(max(table.memory // 8, 2**20), 2**26)
 
 
-class _Typed:
-    """Gives columns of text the types that all their cells have."""
+def _lossless_types(batches: Iterable[Any]) -> dict[str, Any]:
+    """Return for columns of text the type of numbers that keeps every character, None for none."""
+    import pyarrow as pa
 
-    def __init__(self, passes: Passes, table: Table) -> None:
-        import pyarrow as pa
+    types: dict[str, list[Any]] = {}
+    for batch in batches:
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            possible = types.get(name, [pa.int64(), pa.float64()])
+            types[name] = [kind for kind in possible if _is_lossless(_known(column), kind)]
+    return {name: kinds[0] if kinds else None for name, kinds in types.items()}
 
-        self._carried = set(table.carried_names)
-        self._types: dict[str, list[Any]] = {}
-        for batch in passes():
-            for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                possible = self._types.get(name, [pa.int64(), pa.float64()])
-                known = _known(column)
-                self._types[name] = [kind for kind in possible if _is_lossless(known, kind)]
 
-    def of(self, cells: Any) -> Any:
-        """Return a table of text with types."""
-        import pyarrow as pa
+def _typed(cells: Any, types: Mapping[str, Any], table: Table) -> Any:
+    """Return columns of text as numbers, but for carried ones that would lose characters."""
+    import pyarrow as pa
 
-        columns = [self._typed(name, cells.column(name)) for name in cells.column_names]
-        return pa.table(columns, names=cells.column_names)
-
-    def _typed(self, name: str, column: Any) -> Any:
-        import pyarrow as pa
-
-        if self._types[name]:
-            return _known(column).cast(self._types[name][0])
-        if name in self._carried:
-            return column
-        return pa.array(numbers(column), from_pandas=True)
+    for place, (name, kind) in enumerate(types.items()):
+        column = cells.column(name)
+        if kind is not None:
+            cells = cells.set_column(place, name, _known(column).cast(kind))
+        elif name not in table.carried_names:
+            cells = cells.set_column(place, name, pa.array(numbers(column), from_pandas=True))
+    return cells
 
 
 def _known(column: Any) -> Any:
@@ -296,9 +259,9 @@ def _columns(table: Table, names: Sequence[str]) -> list[Any]:
     """Return columns with a type: their own, or for text the one that the cells have."""
     import pyarrow as pa
 
-    passes = _passes(table, names)
-    cells = pa.Table.from_batches(passes())
-    return list((_Typed(passes, table).of(cells) if table.rows.is_text else cells).columns)
+    batches = list(table.cells(names))
+    types = _lossless_types(batches) if table.rows.is_text else {}
+    return list(_typed(pa.Table.from_batches(batches), types, table).columns)
 
 
 def _stored(matrix: Any) -> dict[str, Any]:
