@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import difflib
 import os
-import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import typer
@@ -17,30 +16,17 @@ import typer
 from bsufs._atomic import check_target
 from bsufs.cli._console import STDOUT
 
-
-class Missing(StrEnum):
-    """What to do about missing values."""
-
-    error = "error"
-    median = "median"
-    drop_rows = "drop-rows"
-    drop_columns = "drop-columns"
-
-
-class Scale(StrEnum):
-    """What to do with the columns before selecting."""
-
-    none = "none"
-    standard = "standard"
-
-
-class Order(StrEnum):
-    """The order of the selected columns in what is written."""
-
-    rank = "rank"
-    table = "table"
-
-
+Missing = StrEnum(
+    "Missing",
+    {
+        "error": "error",
+        "median": "median",
+        "drop_rows": "drop-rows",
+        "drop_columns": "drop-columns",
+    },
+)
+Scale = StrEnum("Scale", ["none", "standard"])
+Order = StrEnum("Order", ["rank", "table"])
 # What says how a file is to be read stands apart in the help.
 _READING = "How the table is read"
 
@@ -133,29 +119,9 @@ MemoryOption = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How a table is to be read, as the options say it."""
-
-    ignore: list[str] | None
-    label: str | None
-    missing: Any
-    scale: str
-    delimiter: str | None
-    no_header: bool
-    array: str | None
-
-    def options(self) -> dict[str, Any]:
-        """Return them as `open_table` takes them."""
-        return {
-            "ignore": parse_names(self.ignore),
-            "label": self.label,
-            "missing": self.missing,
-            "scale": self.scale,
-            "delimiter": "\t" if self.delimiter == "\\t" else self.delimiter,
-            "header": not self.no_header,
-            "array": self.array,
-        }
+def given_options(context: typer.Context) -> SimpleNamespace:
+    """Return all options of a command by name, and the command itself as a shell takes it."""
+    return SimpleNamespace(**context.params, command=context.obj)
 
 
 def parse_number(text: str) -> int | float | str:
@@ -227,19 +193,6 @@ def check_targets(table: str, force: bool, **targets: str | None) -> None:
 def _listed(options: Iterable[str]) -> str:
     *first, last = [f"--{option}" for option in options]
     return f"{', '.join(first)} and {last}"
-
-
-def command_of(context: typer.Context) -> str:
-    """Return the command that was given, as a shell takes it."""
-    words = []
-    for parameter in context.command.params:
-        value = context.params[str(parameter.name)]
-        if value == parameter.default or value in (None, [], ()):
-            continue
-        for entry in value if isinstance(value, list | tuple) else [value]:
-            option = [] if parameter.param_type_name == "argument" else [parameter.opts[0]]
-            words += option if entry is True else [*option, str(entry)]
-    return shlex.join(["bsufs", str(context.info_name), *words])
 
 
 def one_of(name: str, choices: Sequence[str], what: str) -> str:

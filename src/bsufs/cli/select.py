@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
@@ -30,25 +28,6 @@ _EPILOG = """
 
 [cyan]bsufs select table.csv -k 9 --must-keep age,sex --set n_components=5[/cyan]
 """
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to select from, and how."""
-
-    table: str
-    reading: options.Reading
-    memory: str | None
-    numbers: Sequence[int | float | str]
-    method: str | None
-    settings: Mapping[str, Any]
-    must_keep: Sequence[str]
-    never_keep: Sequence[str]
-    tune: bool
-    criterion: str | None
-    others: Sequence[str] | None
-    seed: int
-    jobs: int | None
 
 
 def register(app: typer.Typer) -> None:
@@ -147,24 +126,14 @@ def select(
     Without -o, --names, --json or --report the selected features are shown; into a pipe go their
     names, one per line.
     """
-    request = Request(
-        table=table,
-        reading=options.Reading(
-            ignore, label, missing.value, scale.value, delimiter, no_header, array
-        ),
-        memory=memory,
-        numbers=options.parse_numbers(n_features),
-        method=method,
-        settings=options.parse_settings(settings),
-        must_keep=options.parse_names(must_keep),
-        never_keep=options.parse_names(never_keep),
-        tune=tune or criterion is not None,
-        criterion=criterion,
-        others=None if others is None else options.parse_names(others),
-        seed=seed,
-        jobs=jobs,
-    )
-    if len(request.numbers) > 1 and not request.tune:
+    given = options.given_options(context)
+    given.numbers = options.parse_numbers(n_features)
+    given.settings = options.parse_settings(settings)
+    given.must_keep = options.parse_names(must_keep)
+    given.never_keep = options.parse_names(never_keep)
+    given.others = None if others is None else options.parse_names(others)
+    given.tune = tune or criterion is not None
+    if len(given.numbers) > 1 and not given.tune:
         raise ValueError(
             f"-k must be one number without --tune, which chooses among several; got {n_features}."
         )
@@ -175,26 +144,22 @@ def select(
     options.check_targets(
         table, force, output=output, names=names, json=json_file, report=report_file
     )
-    console = Console(quiet)
 
     from bsufs.cli import _selection as steps
+    from bsufs.tables import write_table
 
-    request = steps.validate_request(request)
-    found = steps.read(request, output, report_file, console)
-    selection = steps.fit(request, found, console)
-    steps.tell(selection, console)
-    outcomes = steps.compare(request, selection, console)
-    document = steps.document(request, selection, outcomes)
-    page = ""
-    if report_file is not None:
-        command = options.command_of(context)
-        page = steps.page(request, selection, outcomes, console, subsamples, command)
+    console = Console(quiet)
+    steps.validate_request(given)
+    found = steps.read(given, console)
+    selection = steps.fit(given, found, console)
+    outcomes = steps.compare(given, selection)
+    document = selection.document
+    page = "" if report_file is None else steps.page(given, selection, outcomes)
     if output is not None:
-        steps.write(selection, output, order.value, force)
+        write_table(found.table, output, selection.best_first, order=given.order, force=force)
     if names is not None:
-        write_text(
-            "".join(f"{one_line(row['name'])}\n" for row in document["selected"]), names, force
-        )
+        lines = (f"{one_line(row['name'])}\n" for row in document["selected"])
+        write_text("".join(lines), names, force)
     if json_file is not None:
         write_text(dump(document), json_file, force)
     if report_file is not None:
