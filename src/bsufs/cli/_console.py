@@ -12,7 +12,6 @@ from typing import Any, TextIO
 from bsufs._atomic import checked_write
 from bsufs._names import one_line, shortened
 
-STDOUT = "-"
 # A message may hold what a file holds, which may be a line of many thousand characters.
 _WIDEST = 500
 
@@ -122,10 +121,8 @@ def dump(document: Any) -> str:
     return json.dumps(jsonable(document), indent=2, ensure_ascii=False) + "\n"
 
 
-def write_text(text: str, path: str, force: bool) -> None:
-    """Write text to a file, whole or not at all, or to standard output."""
-    if path == STDOUT:
-        sys.stdout.write(text)
-        return
-    with checked_write(path, force=force) as stream:
-        stream.write(text.encode("utf-8"))
+def write_text(text: str | None, path: str | None, force: bool) -> None:
+    """Write what there is to a file that was asked for, whole or not at all."""
+    if text is not None and path is not None:
+        with checked_write(path, force=force) as stream:
+            stream.write(text.encode("utf-8"))

@@ -13,8 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bsufs._atomic import check_target
-from bsufs.cli._console import STDOUT
+from bsufs._atomic import STANDARD, check_target
 
 Missing = StrEnum(
     "Missing",
@@ -178,16 +177,15 @@ def check_targets(table: str, force: bool, **targets: str | None) -> None:
         # Without what it needs, this is said before the work and not after.
         import bsufs.inspection.page  # noqa: F401 - only to see whether it can be imported
     given = {option: target for option, target in targets.items() if target is not None}
-    places = [t if t == STDOUT else str(Path(t).resolve()) for t in given.values()]
+    places = [t if t == STANDARD else os.path.realpath(t) for t in given.values()]
     if len(set(places)) < len(places):
         raise ValueError(f"{_listed(given)} must name different files.")
     for option, target in given.items():
-        if target != STDOUT:
-            check_target(target, force=force)
-            if os.path.exists(table) and os.path.realpath(target) == os.path.realpath(table):
-                raise ValueError(
-                    f"--{option} must name another file than the table, got {target} for both."
-                )
+        check_target(target, force=force)
+        if os.path.exists(table) and os.path.realpath(target) == os.path.realpath(table):
+            raise ValueError(
+                f"--{option} must name another file than the table, got {target} for both."
+            )
 
 
 def _listed(options: Iterable[str]) -> str:

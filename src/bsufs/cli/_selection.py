@@ -16,7 +16,6 @@ from bsufs.cli._clustering import Classes
 from bsufs.cli._console import Console
 from bsufs.cli._input import Input, open_input
 from bsufs.cli._page import make_page
-from bsufs.tables._write import needs_whole_table
 
 # What clusters best without labels; see the documentation on choosing without labels.
 DEFAULT_METHOD = "AlignedBSUFS"
@@ -52,7 +51,7 @@ def read(given: Any, console: Console) -> Input:
         f"--method {given.method}": not hasattr(_selector(given), "fit_batches"),
         "--tune": given.tune,
         "--compare": given.others is not None,
-        f"-o {given.output}": given.output is not None and needs_whole_table(given.output),
+        f"-o {given.output}": given.output is not None and given.output_needs_all,
     }
     whole_for = next((option for option, does in needs_all.items() if does), None)
     found = open_input(given, console, whole_for)

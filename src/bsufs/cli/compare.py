@@ -103,13 +103,10 @@ def compare(
         outcomes = comparison.compare_methods(names, number, judge)
     page = None if report_file is None else _page(given, found, outcomes)
     rows = [outcome.row for outcome in outcomes]
-    if json_file is not None:
-        shape = {"n_rows": found.table.n_rows, "n_features": found.table.n_features}
-        write_text(dump({"table": table, **shape, "methods": rows}), json_file, force)
-    if csv_file is not None:
-        write_text(_as_csv(rows), csv_file, force)
-    if page is not None and report_file is not None:
-        write_text(page, report_file, force)
+    shape = {"n_rows": found.table.n_rows, "n_features": found.table.n_features}
+    write_text(dump({"table": table, **shape, "methods": rows}), json_file, force)
+    write_text(_as_csv(rows), csv_file, force)
+    write_text(page, report_file, force)
     if json_file is csv_file is report_file is None:
         title = f"{table}: {found.table.n_rows} rows, {found.table.n_features} features"
         print_table(title, *comparison.short_table(rows))

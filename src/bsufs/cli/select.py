@@ -138,9 +138,10 @@ def select(
             f"-k must be one number without --tune, which chooses among several; got {n_features}."
         )
     if output is not None:
-        from bsufs.tables._write import check_output
+        from bsufs.tables._write import needs_whole_table
 
-        check_output(output, force=force)
+        # Also says where the extension is none that can be written.
+        given.output_needs_all = needs_whole_table(output)
     options.check_targets(
         table, force, output=output, names=names, json=json_file, report=report_file
     )
@@ -154,16 +155,13 @@ def select(
     selection = steps.fit(given, found, console)
     outcomes = steps.compare(given, selection)
     document = selection.document
-    page = "" if report_file is None else steps.page(given, selection, outcomes)
+    page = None if report_file is None else steps.page(given, selection, outcomes)
     if output is not None:
         write_table(found.table, output, selection.best_first, order=given.order, force=force)
-    if names is not None:
-        lines = (f"{one_line(row['name'])}\n" for row in document["selected"])
-        write_text("".join(lines), names, force)
-    if json_file is not None:
-        write_text(dump(document), json_file, force)
-    if report_file is not None:
-        write_text(page, report_file, force)
+    lines = [f"{one_line(row['name'])}\n" for row in document["selected"]]
+    write_text("".join(lines), names, force)
+    write_text(dump(document), json_file, force)
+    write_text(page, report_file, force)
     if output is names is json_file is report_file is None:
         _show(document)
 

@@ -47,7 +47,6 @@ class ArrayRows(Rows):
         self.names = (*found.vectors, *(n for n in found.features if n not in found.vectors))
         self.row_names = found.always_carried
         self.ambiguous = frozenset(found.features) & frozenset(found.vectors)
-        self.empty_message = f"{file.source}: the matrix has no rows."
 
     def matrix(self, names: Sequence[str]) -> Any:
         if tuple(names) == self.features:
@@ -122,8 +121,9 @@ def _read_npz(stream: BinaryIO, source: str, array: str | None) -> Arrays:
     with archive, _reading(source, "NumPy"):
         stored = {key: archive[key] for key in archive.files}
     if set(SPARSE_PARTS) <= set(stored):
+        stream.seek(0)
         with _reading(source, "SciPy sparse"):
-            built = _sparse_matrix(stored)
+            built = sparse.load_npz(stream)
         stored = {key: value for key, value in stored.items() if key not in SPARSE_PARTS}
         stored["data"] = built
     carried = _carried_vectors(stored)
@@ -151,15 +151,6 @@ def _read_h5ad(file: RawFile) -> Arrays:
     # A column of that name is the user's own and goes before the index.
     vectors = {"obs_names": found.obs_names.to_numpy().astype(str), **vectors}
     return Arrays(matrix, tuple(map(str, found.var_names)), vectors, ("obs_names",))
-
-
-def _sparse_matrix(stored: Mapping[str, Any]) -> Any:
-    kind = stored["format"].item()
-    name = kind.decode() if isinstance(kind, bytes) else str(kind)
-    # Only the compressed formats have these parts; a matrix in another one is not guessed at.
-    build = {"csr": sparse.csr_array, "csc": sparse.csc_array}[name]
-    parts = (stored["data"], stored["indices"], stored["indptr"])
-    return sparse.csr_array(build(parts, shape=tuple(stored["shape"])))
 
 
 def _carried_vectors(stored: dict[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,6 @@ class ColumnarRows(Rows):
 
     def __init__(self, file: RawFile, kind: str) -> None:
         self.file = file
-        self.empty_message = f"{file.source}: the table has no rows."
         self._is_parquet = kind in PARQUET
         with self._opened() as opened:
             schema = opened.schema_arrow if self._is_parquet else opened.schema

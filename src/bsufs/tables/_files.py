@@ -14,15 +14,13 @@ import os
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from bsufs._atomic import STANDARD
 from bsufs._memory import size_in_words
 
-# For standard input and standard output.
-STANDARD = "-"
 # Extensions and delimiters; None stands for the one that is most frequent in the first line.
 TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
 PARQUET = (".parquet", ".pq")
@@ -37,8 +35,6 @@ _OTHER_KINDS = {
     b"MATLAB": "a MATLAB file: name it .mat",
 }
 _CHUNK_BYTES = 2**20
-# How many cells there are is estimated from the beginning of a text.
-_SAMPLE_BYTES = 2**21
 _SHOWN = 5
 
 
@@ -81,22 +77,33 @@ class RawFile:
         self._data: bytes | None = None
         self.path: Any = path
         if hasattr(path, "read"):
-            self.source = "the stream"
-            self._data = _read_all(path, self.source, most_bytes)
+            self._hold(path, "the stream", most_bytes)
         elif os.fspath(path) == STANDARD:
-            self.source = "standard input"
             if sys.stdin.buffer.isatty():
                 raise TableError(
                     "standard input is a terminal: pipe a table in, as in 'bsufs select - < "
                     "table.csv'."
                 )
-            self._data = _read_all(sys.stdin.buffer, self.source, most_bytes)
+            self._hold(sys.stdin.buffer, "standard input", most_bytes)
         else:
             self.source = str(path)
             if not Path(path).is_file():
                 with Path(path).open("rb") as stream:
-                    self._data = _read_all(stream, self.source, most_bytes)
+                    self._hold(stream, str(path), most_bytes)
         self._state = self._stat()
+
+    def _hold(self, stream: Any, source: str, most_bytes: float) -> None:
+        """Read what can be read only once."""
+        held = io.BytesIO()
+        # Beside the bytes there will be the numbers, and what is made of them.
+        while 3 * held.tell() <= most_bytes and held.write(stream.read(_CHUNK_BYTES)):
+            pass
+        self.source, self._data = source, held.getvalue()
+        if 3 * held.tell() > most_bytes:
+            raise TableError(
+                f"{source} is too large to hold in {size_in_words(most_bytes)} of memory and "
+                "cannot be read twice. Write it to a file and select from that, or raise --memory."
+            )
 
     @property
     def is_held(self) -> bool:
@@ -153,35 +160,12 @@ class RawFile:
             yield text
 
 
-def _read_all(stream: Any, source: str, most_bytes: float) -> bytes:
-    chunks: list[bytes] = []
-    n_bytes = 0
-    while chunk := stream.read(_CHUNK_BYTES):
-        chunks.append(chunk)
-        n_bytes += len(chunk)
-        # Held as bytes, beside the numbers and what is made of them.
-        if 3 * n_bytes > most_bytes:
-            raise TableError(
-                f"{source} is too large to hold in {size_in_words(most_bytes)} of memory and "
-                "cannot be read twice. Write it to a file and select from that, or raise --memory."
-            )
-    return b"".join(chunks)
+def sniff_encoding(file: RawFile) -> tuple[str, tuple[str, ...], int, int]:
+    """Look through a text once, for its encoding and whether it is text at all.
 
-
-@dataclass(frozen=True)
-class Sniffed:
-    """What the bytes of a text say about it."""
-
-    encoding: str
-    notices: tuple[str, ...]
-    n_lines: int
-    # The characters twice (as they are in the file, and in cells) and 12 bytes for each cell.
-    memory_to_hold: int
-
-
-def sniff_encoding(file: RawFile) -> Sniffed:
-    """Look through a text once, for its encoding and whether it is text at all."""
-    n_bytes = n_sampled = n_marks = 0
+    Also returns notices on it, the number of lines, and how many bytes it takes to hold.
+    """
+    n_bytes = n_marks = 0
     n_lines = 1
     has_zeros = has_ink = False
     notices: tuple[str, ...] = ()
@@ -211,9 +195,7 @@ def sniff_encoding(file: RawFile) -> Sniffed:
             has_zeros = has_zeros or "\0" in text
             n_lines += text.count("\n")
             n_bytes += len(chunk)
-            if n_bytes <= _SAMPLE_BYTES:
-                n_sampled = n_bytes
-                n_marks += sum(map(text.count, ",\t;|\n"))
+            n_marks += sum(map(text.count, ",\t;|\n"))
     if not has_ink:
         raise TableError(f"{file.source}: the file is empty.")
     if not is_utf_16:
@@ -224,5 +206,5 @@ def sniff_encoding(file: RawFile) -> Sniffed:
             raise TableError(
                 f"{file.source}: this is no text, it holds zero bytes. Is the name right?"
             )
-    memory_to_hold = int(n_bytes * (2.0 + 12.0 * n_marks / n_sampled))
-    return Sniffed(encoding, notices, n_lines, memory_to_hold)
+    # The characters twice (as they are in the file, and in cells) and 12 bytes for each cell.
+    return encoding, notices, n_lines, 2 * n_bytes + 12 * n_marks

@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
+from bsufs._atomic import STANDARD
 from bsufs._memory import available_memory, size_in_words
 from bsufs.tables._arrays import ArrayRows
 from bsufs.tables._columnar import ColumnarRows
-from bsufs.tables._files import STANDARD, TEXT, RawFile, TableError, kind_of, listed
+from bsufs.tables._files import TEXT, RawFile, TableError, kind_of, listed
 from bsufs.tables._prepare import Missing, Scale
 from bsufs.tables._rows import ROW_NAMES, Rows
 from bsufs.tables._table import Table
@@ -106,10 +107,10 @@ def open_table(
     limit = int(most * _SHARE_OF_MEMORY) if memory is None else memory
     rows = _open_rows(path, most, delimiter, header, array)
     _check_names(rows)
-    if rows.n_rows == 0:
-        raise TableError(rows.empty_message)
-    carried = _columns_to_carry(rows, ignore, label)
     source, needed = rows.file.source, rows.memory_to_hold or 0
+    if rows.n_rows == 0:
+        raise TableError(f"{source}: {rows.empty}")
+    carried = _columns_to_carry(rows, ignore, label)
     can_stream = rows.memory_to_hold is not None and not rows.file.is_held
     if batch_rows is not None and not can_stream:
         raise TableError(

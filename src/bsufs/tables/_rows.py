@@ -22,7 +22,7 @@ class Rows(ABC):
     row_names: tuple[str, ...]
     # Names of a feature and of another column alike.
     ambiguous: frozenset[str] = frozenset()
-    empty_message: str
+    empty = "the table has no rows."
     notices: tuple[str, ...] = ()
     is_text = False
     # How many rows there are, where that is known before they are read, and at most.

@@ -294,7 +294,7 @@ class Table:
             raise
         file.check_unchanged()
         if n_rows == 0:
-            raise TableError(self.rows.empty_message)
+            raise self._error(self.rows.empty)
         self.rows.n_rows = n_rows
 
     def _numbers(self, features: ArrayLike | None = None) -> Iterator[Any]:

@@ -33,9 +33,7 @@ class TextRows(Rows):
 
     def __init__(self, file: RawFile, delimiter: str | None, header: bool) -> None:
         self.file = file
-        found = sniff_encoding(file)
-        self._encoding, self.notices = found.encoding, found.notices
-        self.memory_to_hold, self.most_rows = found.memory_to_hold, found.n_lines
+        self._encoding, self.notices, self.most_rows, self.memory_to_hold = sniff_encoding(file)
         with file.open_as_utf8(self._encoding) as text:
             line = text.readline()
         self._shortest_block = _LINES_IN_A_BLOCK * len(line)
@@ -53,9 +51,7 @@ class TextRows(Rows):
         names = first if header else [f"x{number}" for number in range(len(first))]
         self.names = self.features = tuple(names)
         self.row_names = (ROW_NAMES,) if self.names[0] == ROW_NAMES else ()
-        self.empty_message = (
-            f"{file.source}: there is a header of {len(self.names)} names, but no row below it."
-        )
+        self.empty = f"there is a header of {len(self.names)} names, but no row below it."
 
     def read_ahead(self, memory: int) -> None:
         self._block = min(max(memory // _BLOCKS_AHEAD, _SMALLEST_BLOCK), _LARGEST_BLOCK)

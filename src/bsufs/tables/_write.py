@@ -7,8 +7,7 @@ import csv
 import gzip
 import io
 import os
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, BinaryIO, Literal
 
@@ -16,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from bsufs._atomic import check_target, checked_write
+from bsufs._atomic import STANDARD, checked_write
 from bsufs.tables._arrays import CARRIED_NAMES, FEATURE_NAMES
-from bsufs.tables._files import PARQUET, STANDARD, TEXT, TableError, kind_of
+from bsufs.tables._files import PARQUET, TEXT, TableError, kind_of
 from bsufs.tables._numbers import numbers
 from bsufs.tables._rows import joined
 from bsufs.tables._table import Table
@@ -26,9 +25,6 @@ from bsufs.tables._table import Table
 _ARRAYS = (".npy", ".npz")
 # Rows are turned into Python lists so many at a time.
 _ROWS_AT_ONCE = 10_000
-
-# Hands out the batches of a table; may be called again where one pass is not enough.
-Passes = Callable[[], Iterable[Any]]
 
 
 def write_table(
@@ -65,24 +61,23 @@ def write_table(
     chosen = [int(one) for one in np.asarray(everything if features is None else features)]
     chosen = sorted(chosen) if order == "table" else chosen
     kind = _kind(path)
-    if kind in _ARRAYS:
-        _write_array(table, chosen, path, kind, force)
-        return
+    if kind in _ARRAYS and not table.is_held:
+        raise TableError(
+            f"{path}: a {kind} file cannot be written in batches of rows. Write .parquet, "
+            ".feather or .csv, or raise --memory so that the table is read at once."
+        )
     names = _column_order(table, chosen, order)
-    passes = _passes(table, names)
     with _target(path, force) as stream:
-        if kind in TEXT:
-            _write_text(passes(), names, stream, TEXT[kind] or "\t")
+        if kind in _ARRAYS:
+            _write_array(table, chosen, stream, kind)
+        elif kind in TEXT:
+            _write_text(table.cells(names), names, stream, TEXT[kind] or "\t")
         else:
-            _write_columnar(passes, table, stream, kind)
+            _write_columnar(table, names, stream, kind)
 
 
 @contextlib.contextmanager
 def _target(path: str | os.PathLike[str], force: bool) -> Iterator[Any]:
-    if os.fspath(path) == STANDARD:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
     with checked_write(path, force=force) as stream:
         if not os.fspath(path).lower().endswith(".gz"):
             yield stream
@@ -100,12 +95,6 @@ def _column_order(table: Table, features: Sequence[int], order: str) -> list[str
     return [name for name in table.rows.names if name in wanted]
 
 
-def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raise an error where a table could not be written, before work is done for it."""
-    if _kind(path) and os.fspath(path) != STANDARD:
-        check_target(path, force=force)
-
-
 def needs_whole_table(path: str | os.PathLike[str]) -> bool:
     """Return whether a file of this kind can only be written from a table that is held."""
     return _kind(path) in _ARRAYS
@@ -115,14 +104,6 @@ def _kind(path: str | os.PathLike[str]) -> str:
     if os.fspath(path) == STANDARD:
         return ".csv"
     return kind_of(path, _ARRAYS, "to write")
-
-
-def _passes(table: Table, names: Sequence[str]) -> Passes:
-    """Return the cells, read once where the whole table would fit into memory."""
-    if not table.is_held:
-        return lambda: table.cells(names)
-    held = list(table.cells(names))
-    return lambda: held
 
 
 def _write_text(batches: Iterable[Any], names: Sequence[str], stream: Any, delimiter: str) -> None:
@@ -157,14 +138,18 @@ def _as_text(name: str, column: Any) -> Any:
         ) from error
 
 
-def _write_columnar(passes: Passes, table: Table, stream: BinaryIO, kind: str) -> None:
+def _write_columnar(table: Table, names: Sequence[str], stream: BinaryIO, kind: str) -> None:
     import pyarrow as pa
     from pyarrow import ipc, parquet
 
-    types = _lossless_types(passes()) if table.rows.is_text else {}
+    # The cells are read once where the whole table would fit into memory.
+    held = list(table.cells(names)) if table.is_held else None
+    types = _lossless_types(held or table.cells(names)) if table.rows.is_text else {}
     writer: Any = None
     # A file is not to be made of many small groups of rows.
-    for cells in joined(passes(), _group_bytes(table), lambda batch: int(batch.nbytes)):
+    for cells in joined(
+        held or table.cells(names), _group_bytes(table), lambda batch: int(batch.nbytes)
+    ):
         # Batches have dictionaries of their own, a file has one.
         group = _typed(cells, types, table).unify_dictionaries()
         if writer is None and kind in PARQUET:
@@ -227,32 +212,24 @@ def _is_lossless(known: Any, kind: Any) -> bool:
         return False
 
 
-def _write_array(
-    table: Table, features: Sequence[int], path: str | os.PathLike[str], kind: str, force: bool
-) -> None:
-    if not table.is_held:
-        raise TableError(
-            f"{path}: a {kind} file cannot be written in batches of rows. Write .parquet, "
-            ".feather or .csv, or raise --memory so that the table is read at once."
-        )
+def _write_array(table: Table, features: Sequence[int], stream: BinaryIO, kind: str) -> None:
+    names = [table.names[feature] for feature in features]
     matrix = table.matrix(features)
     if matrix is None:
-        columns = _columns(table, [table.names[feature] for feature in features])
-        matrix = np.column_stack([column.to_numpy() for column in columns])
-    with checked_write(path, force=force) as stream:
-        if kind == ".npy":
-            # Written to a file by NumPy, a full disk is an error that does not say so.
-            content = io.BytesIO()
-            dense = matrix.toarray() if sparse.issparse(matrix) else matrix
-            np.save(content, dense, allow_pickle=False)
-            stream.write(content.getvalue())
-            return
-        named = {FEATURE_NAMES: np.array([table.names[feature] for feature in features])}
-        if table.carried_names:
-            named[CARRIED_NAMES] = np.array(table.carried_names)
-            columns = _columns(table, table.carried_names)
-            named |= {f"carried_{place}": _vector(column) for place, column in enumerate(columns)}
-        np.savez_compressed(stream, allow_pickle=False, **_stored(matrix), **named)
+        matrix = np.column_stack([column.to_numpy() for column in _columns(table, names)])
+    if kind == ".npy":
+        # Written to a file by NumPy, a full disk is an error that does not say so.
+        content = io.BytesIO()
+        dense = matrix.toarray() if sparse.issparse(matrix) else matrix
+        np.save(content, dense, allow_pickle=False)
+        stream.write(content.getvalue())
+        return
+    named = {FEATURE_NAMES: np.array(names)}
+    if table.carried_names:
+        named[CARRIED_NAMES] = np.array(table.carried_names)
+        columns = _columns(table, table.carried_names)
+        named |= {f"carried_{place}": _vector(column) for place, column in enumerate(columns)}
+    np.savez_compressed(stream, allow_pickle=False, **_stored(matrix), **named)
 
 
 def _columns(table: Table, names: Sequence[str]) -> list[Any]:
