@@ -12,7 +12,7 @@ import numpy as np
 from bsufs._typing import Indices
 from bsufs.cli import _methods as methods
 from bsufs.cli._clustering import Classes, cluster
-from bsufs.cli._console import Console, complain
+from bsufs.cli._console import complain
 from bsufs.cli._input import Input
 from bsufs.cli._options import one_of
 from bsufs.metrics import redundancy
@@ -153,12 +153,12 @@ def others_than(method: str, words: Sequence[str]) -> list[str]:
     return others if BASELINE in (method, *others) else [*others, BASELINE]
 
 
-def say_comparison(rows: Sequence[dict[str, Any]], console: Console) -> None:
-    """Show a comparison beside the words on a selection, and warn of what failed."""
-    console.show("Other methods", *short_table(rows))
-    for row in rows:
-        if row["error"] is not None:
-            complain(f"{row['method']}: {row['error']}", kind="warning: ")
+def complain_of_failures(rows: Sequence[dict[str, Any]], kind: str) -> bool:
+    """Say which methods failed, and return whether any did."""
+    failed = [row for row in rows if row["error"] is not None]
+    for row in failed:
+        complain(f"{row['method']}: {row['error']}", kind)
+    return bool(failed)
 
 
 def short_table(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:

@@ -31,13 +31,8 @@ _READING = "How the table is read"
 
 
 def option(name: str, metavar: str, text: str, **more: Any) -> Any:
-    """Declare an option; several names are separated by blanks."""
+    """Declare an option; several names are separated by blanks, a flag has no metavar."""
     return typer.Option(*name.split(), metavar=metavar, help=text, **more)
-
-
-def flag(name: str, text: str, **more: Any) -> Any:
-    """Declare an option without a value, for which the help shows no place."""
-    return option(name, "", text, **more)
 
 
 def _reading(name: str, metavar: str, text: str) -> Any:
@@ -71,8 +66,8 @@ SeedOption = Annotated[int, option("--seed", "NUMBER", "Seed of all that is rand
 JobsOption = Annotated[
     int | None, option("--jobs", "NUMBER", "Threads at most; default all.", min=1)
 ]
-ForceOption = Annotated[bool, flag("--force", "Replace files that exist.")]
-QuietOption = Annotated[bool, flag("-q --quiet", "No words on standard error.")]
+ForceOption = Annotated[bool, option("--force", "", "Replace files that exist.")]
+QuietOption = Annotated[bool, option("-q --quiet", "", "No words on standard error.")]
 IgnoreOption = Annotated[
     list[str] | None,
     _reading(
@@ -179,18 +174,14 @@ def check_targets(table: str, force: bool, **targets: str | None) -> None:
     given = {option: target for option, target in targets.items() if target is not None}
     places = [t if t == STANDARD else os.path.realpath(t) for t in given.values()]
     if len(set(places)) < len(places):
-        raise ValueError(f"{_listed(given)} must name different files.")
+        *first, last = [f"--{option}" for option in given]
+        raise ValueError(f"{', '.join(first)} and {last} must name different files.")
     for option, target in given.items():
         check_target(target, force=force)
         if os.path.exists(table) and os.path.realpath(target) == os.path.realpath(table):
             raise ValueError(
                 f"--{option} must name another file than the table, got {target} for both."
             )
-
-
-def _listed(options: Iterable[str]) -> str:
-    *first, last = [f"--{option}" for option in options]
-    return f"{', '.join(first)} and {last}"
 
 
 def one_of(name: str, choices: Sequence[str], what: str) -> str:

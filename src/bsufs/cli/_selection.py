@@ -163,7 +163,9 @@ def compare(given: Any, selection: Selection) -> list[comparison.Outcome]:
             *comparison.compare_methods(given.others, len(best_first), judge, best_first),
         ]
     document["comparison"] = [outcome.row for outcome in outcomes]
-    comparison.say_comparison(document["comparison"], selection.found.console)
+    rows = document["comparison"]
+    selection.found.console.show("Other methods", *comparison.short_table(rows))
+    comparison.complain_of_failures(rows, "warning: ")
     return outcomes
 
 

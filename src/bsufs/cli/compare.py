@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bsufs.cli import _options as options
-from bsufs.cli._console import Console, complain, dump, print_table, write_text
+from bsufs.cli._console import Console, dump, print_table, write_text
 
 if TYPE_CHECKING:
     from bsufs.cli._comparison import Outcome
@@ -110,7 +110,8 @@ def compare(
     if json_file is csv_file is report_file is None:
         title = f"{table}: {found.table.n_rows} rows, {found.table.n_features} features"
         print_table(title, *comparison.short_table(rows))
-    _complain_of_failures(rows)
+    if comparison.complain_of_failures(rows, "error: "):
+        raise typer.Exit(FAILED_STATUS)
 
 
 def _page(given: Any, found: Input, outcomes: Sequence[Outcome]) -> str | None:
@@ -124,15 +125,6 @@ def _page(given: Any, found: Input, outcomes: Sequence[Outcome]) -> str | None:
     # What the page is about comes first, and the others follow.
     ordered = sorted(outcomes, key=lambda outcome: outcome is not shown)
     return make_page(given, found, shown.selector, page_comparison(ordered))
-
-
-def _complain_of_failures(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Say which methods failed, and end with a status that tells of it."""
-    failed = [row for row in rows if row["error"] is not None]
-    for row in failed:
-        complain(f"{row['method']}: {row['error']}")
-    if failed:
-        raise typer.Exit(FAILED_STATUS)
 
 
 def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -35,18 +36,6 @@ def register(app: typer.Typer) -> None:
     app.command("select", epilog=_EPILOG)(select)
 
 
-def _known_methods() -> list[str]:
-    from bsufs.selectors import all_selectors
-
-    return list(all_selectors())
-
-
-def _known_criteria() -> list[str]:
-    from bsufs.tuning.criteria import CRITERIA
-
-    return list(CRITERIA)
-
-
 def select(
     context: typer.Context,
     table: options.TableArgument,
@@ -66,7 +55,7 @@ def select(
             "--method",
             "NAME",
             "Any selector, such as MCFS or ColumnSubset; AlignedBSUFS by default.",
-            autocompletion=_known_methods,
+            autocompletion=lambda: list(import_module("bsufs.selectors").all_selectors()),
         ),
     ] = None,
     settings: Annotated[
@@ -75,8 +64,9 @@ def select(
     ] = None,
     tune: Annotated[
         bool,
-        options.flag(
+        options.option(
             "--tune",
+            "",
             "Try settings, and every number of -k 10,20,50, and keep the best without labels.",
         ),
     ] = False,
@@ -86,7 +76,7 @@ def select(
             "--criterion",
             "NAME",
             "What decides in --tune, such as reconstruction; implies --tune.",
-            autocompletion=_known_criteria,
+            autocompletion=lambda: list(import_module("bsufs.tuning.criteria").CRITERIA),
         ),
     ] = None,
     others: Annotated[

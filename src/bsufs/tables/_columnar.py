@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bsufs.tables._files import PARQUET, RawFile, TableError, unreadable_message
+from bsufs.tables._files import PARQUET, RawFile, unreadable
 from bsufs.tables._rows import ROW_NAMES, Rows
 
 # A column of a Parquet file is read through a window of so many bytes.
@@ -68,5 +68,4 @@ class ColumnarRows(Rows):
                     yield ipc.open_file(stream)
             except (pa.ArrowException, OSError) as error:
                 kind = "Parquet" if self._is_parquet else "Feather (version 2)"
-                message = unreadable_message(kind, error)
-                raise TableError(f"{self.file.source}: {message}") from error
+                raise unreadable(self.file.source, kind, error) from error

@@ -62,10 +62,10 @@ def kind_of(path: str | os.PathLike[str], arrays: Sequence[str], what: str, cure
     )
 
 
-def unreadable_message(kind: str, error: Exception) -> str:
+def unreadable(source: str, kind: str, error: Exception) -> TableError:
     """Return the complaint about a file that is not what its name says."""
-    return (
-        f"this cannot be read as a {kind} file, it is truncated or of another kind "
+    return TableError(
+        f"{source}: this cannot be read as a {kind} file, it is truncated or of another kind "
         f"({type(error).__name__}: {error})."
     )
 
@@ -90,6 +90,8 @@ class RawFile:
             if not Path(path).is_file():
                 with Path(path).open("rb") as stream:
                     self._hold(stream, str(path), most_bytes)
+        # Whether the bytes are in memory, since they could not be read twice.
+        self.is_held = self._data is not None
         self._state = self._stat()
 
     def _hold(self, stream: Any, source: str, most_bytes: float) -> None:
@@ -104,11 +106,6 @@ class RawFile:
                 f"{source} is too large to hold in {size_in_words(most_bytes)} of memory and "
                 "cannot be read twice. Write it to a file and select from that, or raise --memory."
             )
-
-    @property
-    def is_held(self) -> bool:
-        """Whether the bytes are in memory, since they could not be read twice."""
-        return self._data is not None
 
     def open(self) -> BinaryIO:
         """Return the bytes from their beginning."""

@@ -36,34 +36,29 @@ class NumericColumns:
         self._source = source
         self._n_rows = 0
         self._names: list[str] = []
-        self._bad: dict[str, _Cell] = {}
-        self._first_truth: dict[str, _Cell] = {}
-        self._with_numbers: set[str] = set()
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether all columns have been numbers so far."""
-        return not self._bad
+        # The columns that are none of numbers, as far as they have been seen.
+        self.bad: dict[str, _Cell] = {}
+        # The first truth value of each column that has a value, None where that is a number.
+        self._truths: dict[str, _Cell | None] = {}
 
     def add(self, columns: Any) -> Array:
         """Return a batch of rows as numbers."""
         self._names = columns.column_names
         values = np.full((columns.num_rows, columns.num_columns), np.nan)
         for number, name in enumerate(self._names):
-            if name in self._bad:
+            if name in self.bad:
                 continue
             column = columns.column(number)
             parsed, is_truth = _parsed(column)
             if parsed is None:
-                self._bad[name] = self._first_truth.get(name) or self._first_bad_cell(column)
+                self.bad[name] = self._truths.get(name) or self._first_bad_cell(column)
                 continue
             values[:, number] = parsed
-            if is_truth and name not in self._first_truth:
-                self._first_truth[name] = self._first_bad_cell(column)
-            elif not is_truth and not np.isnan(parsed).all():
-                self._with_numbers.add(name)
-            if name in self._first_truth and name in self._with_numbers:
-                self._bad[name] = self._first_truth[name]
+            if is_truth or not np.isnan(parsed).all():
+                truth = self._first_bad_cell(column) if is_truth else None
+                first = self._truths.setdefault(name, truth)
+                if (first is None) == is_truth:
+                    self.bad[name] = first or self._first_bad_cell(column)
         self._n_rows += columns.num_rows
         return values
 
@@ -77,8 +72,8 @@ class NumericColumns:
 
     def check(self) -> None:
         """Raise an error where a column is no column of numbers."""
-        if self._bad:
-            bad = {name: self._bad[name] for name in self._names if name in self._bad}
+        if self.bad:
+            bad = {name: self.bad[name] for name in self._names if name in self.bad}
             raise TableError(f"{self._source}: {_complaint(bad)}")
 
 

@@ -97,7 +97,6 @@ class Gaps:
 class Preparation:
     """What to do to every batch: rows to leave out, medians to fill in, a scaler."""
 
-    found: MissingValues = MissingValues()
     dropped_rows: Indices | None = None
     kept_columns: Indices | None = None
     medians: Array | None = None
@@ -105,25 +104,25 @@ class Preparation:
 
     def settle(
         self, gaps: Gaps, how: Missing, numbers: Callable[[Indices], Iterable[Any]], n_at_once: int
-    ) -> None:
+    ) -> MissingValues:
         """Decide what to do about missing values; medians are found of some columns at once."""
         found = MissingValues(gaps.n_missing, gaps.n_infinite)
         incomplete = np.flatnonzero(gaps.by_column)
         if how == "error":
             raise TableError(gaps.missing_values_message())
         if how == "median":
-            self.medians = np.zeros(len(gaps.names))
-            for start in range(0, incomplete.size, n_at_once):
-                part = incomplete[start : start + n_at_once]
-                values = np.concatenate([_dense(batch) for batch in numbers(part)])
-                self.medians[part] = [_median(column) for column in values.T]
-            empty = np.flatnonzero(np.isnan(self.medians)).tolist()
+            empty = np.flatnonzero(gaps.by_column == gaps.n_rows).tolist()
             if empty:
                 raise TableError(
                     "--missing median needs a value in every column, but "
                     f"{listed(gaps.names[column] for column in empty)} has none. Use --missing "
                     "drop-columns, or leave it out with --ignore."
                 )
+            self.medians = np.zeros(len(gaps.names))
+            for start in range(0, incomplete.size, n_at_once):
+                part = incomplete[start : start + n_at_once]
+                values = np.concatenate([_dense(batch) for batch in numbers(part)])
+                self.medians[part] = [np.median(cells[np.isfinite(cells)]) for cells in values.T]
         elif how == "drop-rows":
             if gaps.rows.size == gaps.n_rows:
                 raise TableError(
@@ -142,17 +141,7 @@ class Preparation:
                 )
             dropped = tuple(gaps.names[column] for column in incomplete.tolist())
             found = replace(found, columns_dropped=dropped)
-        self.found = found
-
-    def fit_scaler(self, batches: Iterable[Any], with_mean: bool) -> None:
-        """Learn means and deviations."""
-        # scikit-learn takes a while to import.
-        from sklearn.preprocessing import StandardScaler
-
-        scaler = StandardScaler(with_mean=with_mean)
-        for values in batches:
-            scaler.partial_fit(values)
-        self.scaler = scaler
+        return found
 
     def kept_rows(self, first: int, n_rows: int) -> Mask | None:
         """Return which rows of a batch stay, None for all."""
@@ -187,11 +176,6 @@ def _filled(values: Any, medians: Array) -> Any:
     bad = ~np.isfinite(filled.data)
     filled.data[bad] = medians[filled.indices[bad]]
     return filled
-
-
-def _median(cells: Array) -> float:
-    known = cells[np.isfinite(cells)]
-    return float(np.median(known)) if known.size else np.nan
 
 
 def _dense(values: Any) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from bsufs.tables._files import RawFile
@@ -43,7 +43,12 @@ class Rows(ABC):
         """Let what is read ahead take so many bytes."""
 
 
-def joined(batches: Iterable[Any], enough: int, size: Callable[[Any], int]) -> Iterator[Any]:
+def numbered_names(n_columns: int) -> tuple[str, ...]:
+    """Return names for columns that have none."""
+    return tuple(f"x{number}" for number in range(n_columns))
+
+
+def joined(batches: Iterable[Any], enough_bytes: int) -> Iterator[Any]:
     """Join record batches to tables that are large enough to be worth the handling."""
     import pyarrow as pa
 
@@ -51,8 +56,8 @@ def joined(batches: Iterable[Any], enough: int, size: Callable[[Any], int]) -> I
     total = 0
     for batch in batches:
         waiting.append(batch)
-        total += size(batch)
-        if total >= enough:
+        total += batch.nbytes
+        if total >= enough_bytes:
             yield pa.Table.from_batches(waiting)
             waiting, total = [], 0
     if waiting:

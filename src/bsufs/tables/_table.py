@@ -20,11 +20,9 @@ from bsufs.tables._text import LongRowError
 # A row of a batch is text, cells, numbers, and copies of these on their way into the scatter.
 _BYTES_PER_CELL = 64
 # Columns are copied into rows a part at a time, which stays in the caches of a processor.
-_CELLS_AT_ONCE = 2**18
+_CELLS_AT_ONCE = 2**20
 # Means and deviations are added up in blocks of one size, so that batches do not matter to a bit.
 _ROWS_TO_SCALE = 1024
-# Files of columns hand out more rows at a time.
-_CELLS_IN_A_BATCH = 2**20
 # With fewer, it takes longer to handle thousands of columns than to parse their cells.
 _FEWEST_ROWS = 1024
 
@@ -53,6 +51,8 @@ class Table:
     ----------
     names : tuple of str
         Names of the features, all different.
+    missing : MissingValues
+        What was missing, and what was done about it.
     is_held : bool
         Whether the numbers are in memory.
 
@@ -92,6 +92,7 @@ class Table:
             )
         self.memory = memory
         self.batch_rows = batch_rows or max(1, memory // (_BYTES_PER_CELL * len(rows.names)))
+        self.missing = MissingValues()
         self._preparation = Preparation()
         # The numbers, where they are held: as read, and once prepared as a fit takes them.
         self._held: Any = None
@@ -114,11 +115,6 @@ class Table:
         """
         read = self.rows.n_rows
         return None if read is None else read - self.missing.n_rows_dropped
-
-    @property
-    def missing(self) -> MissingValues:
-        """What was missing, and what was done about it."""
-        return self._preparation.found
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -232,9 +228,14 @@ class Table:
         if missing != "keep" and not self._may_have_gaps:
             self._settle_missing(missing)
         if scale == "standard":
+            # scikit-learn takes a while to import.
+            from sklearn.preprocessing import StandardScaler
+
             is_sparse, batches = sparse.issparse(self._held), self.batches()
-            blocks = batches if is_sparse else _regrouped(batches, _ROWS_TO_SCALE)
-            self._preparation.fit_scaler(blocks, with_mean=not is_sparse)
+            scaler = StandardScaler(with_mean=not is_sparse)
+            for values in batches if is_sparse else _regrouped(batches, _ROWS_TO_SCALE):
+                scaler.partial_fit(values)
+            self._preparation.scaler = scaler
         if hold:
             (self._held,) = self.batches()
             self._is_prepared = True
@@ -257,7 +258,7 @@ class Table:
             return
         try:
             at_once = self._columns_to_sort(gaps.n_rows) if how == "median" else 0
-            preparation.settle(gaps, how, self._numbers, at_once)
+            self.missing = preparation.settle(gaps, how, self._numbers, at_once)
         except TableError as error:
             raise self._error(str(error)) from error
         kept = preparation.kept_columns
@@ -282,8 +283,7 @@ class Table:
         file, n_rows = self.rows.file, 0
         file.check_unchanged()
         try:
-            at_most = min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_IN_A_BATCH // len(names)))
-            most_rows = None if self.is_held else at_most
+            most_rows = None if self.is_held else self._rows_at_once(names)
             for batch in self.rows.batches(names, most_rows):
                 if batch.num_rows:
                     n_rows += batch.num_rows
@@ -310,17 +310,19 @@ class Table:
         import pyarrow as pa
 
         reader = NumericColumns(self.rows.file.source)
-        n_at_once = min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_AT_ONCE // len(names)))
-        batches = self._record_batches(names)
-        for cells in joined(batches, n_at_once, lambda batch: int(batch.num_rows)):
+        n_at_once = self._rows_at_once(names)
+        for cells in joined(self._record_batches(names), 8 * n_at_once * len(names)):
             for start in range(0, cells.num_rows, n_at_once):
                 values = reader.add(cells.slice(start, n_at_once))
-                if reader.is_sound:
+                if not reader.bad:
                     yield values
         reader.check()
         # What Arrow has read would stay in its pool during the fit.
         del cells
         pa.default_memory_pool().release_unused()
+
+    def _rows_at_once(self, names: Sequence[str]) -> int:
+        return min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_AT_ONCE // len(names)))
 
     def _error(self, message: str) -> TableError:
         return TableError(f"{self.rows.file.source}: {message}")
@@ -331,13 +333,11 @@ def _regrouped(blocks: Iterator[Array], n_rows: int) -> Iterator[Array]:
     waiting: list[Array] = []
     count = 0
     for block in blocks:
-        left = block
-        while count + len(left) >= n_rows:
-            yield np.concatenate([*waiting, left[: n_rows - count]])
-            left = left[n_rows - count :]
+        while count + len(block) >= n_rows:
+            yield np.concatenate([*waiting, block[: n_rows - count]])
+            block = block[n_rows - count :]
             waiting, count = [], 0
-        if len(left):
-            waiting.append(left)
-            count += len(left)
-    if waiting:
+        waiting.append(block)
+        count += len(block)
+    if count:
         yield np.concatenate(waiting)

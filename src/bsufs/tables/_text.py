@@ -10,7 +10,7 @@ from typing import Any
 
 from bsufs._memory import size_in_words
 from bsufs.tables._files import RawFile, TableError, sniff_encoding
-from bsufs.tables._rows import ROW_NAMES, Rows
+from bsufs.tables._rows import ROW_NAMES, Rows, numbered_names
 
 _DELIMITERS = ",\t;|"
 # Arrow reads so many blocks ahead of those that it hands out.
@@ -48,8 +48,7 @@ class TextRows(Rows):
             raise TableError(f"{file.source}: the first line cannot be read ({error}).") from error
         if len(first) < 2:
             raise TableError(_one_column(first_line, self._delimiter, file.source))
-        names = first if header else [f"x{number}" for number in range(len(first))]
-        self.names = self.features = tuple(names)
+        self.names = self.features = tuple(first) if header else numbered_names(len(first))
         self.row_names = (ROW_NAMES,) if self.names[0] == ROW_NAMES else ()
         self.empty = f"there is a header of {len(self.names)} names, but no row below it."
 

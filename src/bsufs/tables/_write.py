@@ -147,9 +147,7 @@ def _write_columnar(table: Table, names: Sequence[str], stream: BinaryIO, kind: 
     types = _lossless_types(held or table.cells(names)) if table.rows.is_text else {}
     writer: Any = None
     # A file is not to be made of many small groups of rows.
-    for cells in joined(
-        held or table.cells(names), _group_bytes(table), lambda batch: int(batch.nbytes)
-    ):
+    for cells in joined(held or table.cells(names), _group_bytes(table)):
         # Batches have dictionaries of their own, a file has one.
         group = _typed(cells, types, table).unify_dictionaries()
         if writer is None and kind in PARQUET:
@@ -180,27 +178,28 @@ def _lossless_types(batches: Iterable[Any]) -> dict[str, Any]:
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             possible = types.get(name, [pa.int64(), pa.float64()])
             types[name] = [kind for kind in possible if _is_lossless(_known(column), kind)]
-    return {name: kinds[0] if kinds else None for name, kinds in types.items()}
+    return {name: (*kinds, None)[0] for name, kinds in types.items()}
 
 
 def _typed(cells: Any, types: Mapping[str, Any], table: Table) -> Any:
     """Return columns of text as numbers, but for carried ones that would lose characters."""
     import pyarrow as pa
 
+    if not types:
+        return cells
+    columns = cells.columns
     for place, (name, kind) in enumerate(types.items()):
-        column = cells.column(name)
         if kind is not None:
-            cells = cells.set_column(place, name, _known(column).cast(kind))
+            columns[place] = _known(columns[place]).cast(kind)
         elif name not in table.carried_names:
-            cells = cells.set_column(place, name, pa.array(numbers(column), from_pandas=True))
-    return cells
+            columns[place] = pa.array(numbers(columns[place]), from_pandas=True)
+    return pa.table(columns, names=cells.column_names)
 
 
 def _known(column: Any) -> Any:
-    import pyarrow as pa
     from pyarrow import compute
 
-    return compute.if_else(compute.equal(column, ""), pa.scalar(None, pa.string()), column)
+    return compute.if_else(compute.equal(column, ""), None, column)
 
 
 def _is_lossless(known: Any, kind: Any) -> bool:
