@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.defaults import datasets_named, file_of, load, random_rankings, ranked, show
-from bsufs import BSUFS, AlignedBSUFS
+from bsufs import BSUFS, ClusterAlignment
 from bsufs.metrics import batched_kmeans, clustering_accuracy
 from bsufs.selectors import ColumnSubset
 
@@ -28,7 +28,7 @@ NAMES = (
     "orlraws10P",
 )
 SIZES = (20, 50, 100)
-METHODS = {"AlignedBSUFS": AlignedBSUFS, "BSUFS": BSUFS, "greedy columns": ColumnSubset}
+METHODS = {"ClusterAlignment": ClusterAlignment, "BSUFS": BSUFS, "greedy columns": ColumnSubset}
 N_RUNS = 24
 
 

@@ -2,10 +2,10 @@
 
 Every number is the accuracy (ACC, in %) of plain k-means++ on the selected columns, after the best
 matching of clusters and classes. The settings compared are those of `LabelFreeSearch` for
-`AlignedBSUFS`, the default of the command line, and for `BSUFS`.
+`ClusterAlignment`, the default of the command line, and for `BSUFS`.
 The oracle, and any criterion or combination chosen by its results, is chosen with search
 repetitions; what is printed comes from fresh ones. A criterion is chosen on all datasets but one
-and evaluated on that one, for each in turn; so are the constants of `AlignedBSUFS`.
+and evaluated on that one, for each in turn; so are the constants of `ClusterAlignment`.
 
 The datasets are not part of the project. The environment variable BSUFS_DATA names the folder with
 COIL20.mat, Isolet.mat, USPS.mat, umist.mat, GLIOMA.mat, pie.mat and lung_small.mat:
@@ -48,7 +48,7 @@ from benchmarks.defaults import (
 from bsufs.metrics import batched_kmeans, clustering_accuracy, nogueira_stability
 from bsufs.selectors import (
     BSUFS,
-    AlignedBSUFS,
+    ClusterAlignment,
     ColumnSubset,
     LaplacianScore,
     MaxVariance,
@@ -72,8 +72,8 @@ METHODS = {
     "PCA row norms": PCARowNorms,
     "greedy column subset": ColumnSubset,
 }
-FAMILIES = {"AlignedBSUFS": AlignedBSUFS, "BSUFS": BSUFS}
-# Other values for the constants of AlignedBSUFS, the defaults among them.
+FAMILIES = {"ClusterAlignment": ClusterAlignment, "BSUFS": BSUFS}
+# Other values for the constants of ClusterAlignment, the defaults among them.
 VARIANTS = {
     "flattening": [0.25, 0.5, 0.75],
     "scaling": [0.0, 0.5, 1.0],
@@ -160,7 +160,7 @@ class Measured:
 
     name: str
     searched: dict[str, Searched]
-    # ACC of the variants of AlignedBSUFS, (variants, sizes, repetitions).
+    # ACC of the variants of ClusterAlignment, (variants, sizes, repetitions).
     variants_search: np.ndarray
     variants_fresh: np.ndarray
     # ACC of what is not tuned, (sizes, repetitions).
@@ -260,8 +260,10 @@ class Laboratory:
         ]
 
     def variants(self, seed: int, n_runs: int) -> np.ndarray:
-        """Return ACC of AlignedBSUFS with other constants."""
-        rankings = [self.remembered(AlignedBSUFS, setting) for setting in ParameterGrid(VARIANTS)]
+        """Return ACC of ClusterAlignment with other constants."""
+        rankings = [
+            self.remembered(ClusterAlignment, setting) for setting in ParameterGrid(VARIANTS)
+        ]
         return np.array([self.curve(ranking, seed, n_runs) for ranking in rankings])
 
     def others(self) -> dict[str, np.ndarray]:
@@ -270,8 +272,8 @@ class Laboratory:
             label: self.fresh(self.memory(("ranking", label), compute))
             for label, compute in self._untuned().items()
         }
-        seeds = [self.remembered(AlignedBSUFS, {"random_state": seed}) for seed in SEEDS]
-        found["AlignedBSUFS, mean of 5 seeds"] = np.mean(
+        seeds = [self.remembered(ClusterAlignment, {"random_state": seed}) for seed in SEEDS]
+        found["ClusterAlignment, mean of 5 seeds"] = np.mean(
             [self.fresh(ranking) for ranking in seeds], axis=0
         )
         d = self.X.shape[1]
@@ -358,14 +360,14 @@ def search_results(measured: list[Measured], family: str) -> tuple[dict[str, Any
 
 
 def variant_results(measured: list[Measured]) -> tuple[dict[str, Any], list[str]]:
-    """Return ACC of AlignedBSUFS with other constants."""
+    """Return ACC of ClusterAlignment with other constants."""
     fresh = np.array([data.variants_fresh for data in measured])
-    results = {"AlignedBSUFS, mean of 27 variants": fresh.mean(axis=1)}
+    results = {"ClusterAlignment, mean of 27 variants": fresh.mean(axis=1)}
     if len(measured) == 1:
         return results, []
     seen = np.array([data.variants_search.mean(axis=(1, 2)) for data in measured])
     picks = without_each(seen)
-    results["AlignedBSUFS, variant chosen on the others"] = np.array(
+    results["ClusterAlignment, variant chosen on the others"] = np.array(
         [fresh[i, pick] for i, pick in enumerate(picks)]
     )
     settings = list(ParameterGrid(VARIANTS))

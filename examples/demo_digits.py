@@ -1,6 +1,6 @@
 """Select 16 of the 64 pixels of handwritten digits, without looking at a label.
 
-Prints the pixels that `AlignedBSUFS` selects, compares k-means on them with k-means on those of
+Prints the pixels that `ClusterAlignment` selects, compares k-means on them with k-means on those of
 `BSUFS`, on all and on random pixels, and draws two pictures into a folder (``demo-output`` unless
 another is given): the chosen pixels, and the path of `BSUFS`.
 """
@@ -19,7 +19,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from bsufs import BSUFS, AlignedBSUFS, bsufs_path
+from bsufs import BSUFS, ClusterAlignment, bsufs_path
 
 N_PIXELS = 16
 N_RANDOM_DRAWS = 20
@@ -36,7 +36,7 @@ def cluster_agreement(X, labels):
 
 def print_selection(selector, X):
     spread = X.var(axis=0)
-    print(f"\nThe {N_PIXELS} pixels of {X.shape[1]} that AlignedBSUFS selects:\n")
+    print(f"\nThe {N_PIXELS} pixels of {X.shape[1]} that ClusterAlignment selects:\n")
     print("  rank  pixel (row, column)   share of variance   of it, between clusters")
     for rank, pixel in enumerate(selector.selected_features_, start=1):
         row, column = divmod(pixel, 8)
@@ -131,7 +131,7 @@ def draw_path(path, n_components, picture):
 
 def main(folder):
     X, labels = load_digits(return_X_y=True)
-    selector, of_the_path = AlignedBSUFS(N_PIXELS).fit(X), BSUFS(N_PIXELS).fit(X)
+    selector, of_the_path = ClusterAlignment(N_PIXELS).fit(X), BSUFS(N_PIXELS).fit(X)
     print_selection(selector, X)
     print_comparison(selector, of_the_path, X, labels)
     folder.mkdir(parents=True, exist_ok=True)

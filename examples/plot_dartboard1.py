@@ -20,12 +20,12 @@ from bsufs.selectors import (
     SPCAFS,
     SPCAPSD,
     UDFS,
-    AlignedBSUFS,
+    ClusterAlignment,
     LaplacianScore,
 )
 from bsufs_paper.datasets import make_dartboard1
 
-METHODS = [LaplacianScore, MCFS, UDFS, RNE, SPCAFS, SPCAPSD, FENPCAFS, BSUFS, AlignedBSUFS]
+METHODS = [LaplacianScore, MCFS, UDFS, RNE, SPCAFS, SPCAPSD, FENPCAFS, BSUFS, ClusterAlignment]
 
 
 def draw(rings):

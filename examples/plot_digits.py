@@ -8,16 +8,16 @@ informative? Nobody tells the selectors which digit they look at.
 
 # %%
 # Two selectors answer. :class:`~bsufs.selectors.BSUFS` keeps pixels that carry the principal
-# components; :class:`~bsufs.selectors.AlignedBSUFS`, the default of ``bsufs select``, keeps pixels
-# in which the groups that all pixels show together can be seen.
+# components; :class:`~bsufs.selectors.ClusterAlignment`, the default of ``bsufs select``, keeps
+# pixels in which the groups that all pixels show together can be seen.
 from sklearn.datasets import load_digits
 
-from bsufs import BSUFS, AlignedBSUFS
+from bsufs import BSUFS, ClusterAlignment
 
 X, digits = load_digits(return_X_y=True)
 selectors = {
     "BSUFS": BSUFS(16).fit(X),
-    "AlignedBSUFS": AlignedBSUFS(16).fit(X),
+    "ClusterAlignment": ClusterAlignment(16).fit(X),
 }
 
 # %%

@@ -40,9 +40,9 @@ table = pd.DataFrame(np.log1p(counts / size * np.median(size)), columns=names)
 # %%
 # Keep 24 genes. Two controls must be among them, however little they tell, and a known nuisance
 # (here genes of the cell cycle) must not: the fit proceeds as if those columns were not there.
-from bsufs import AlignedBSUFS
+from bsufs import ClusterAlignment
 
-selector = AlignedBSUFS(
+selector = ClusterAlignment(
     24,
     must_keep=["CTRL1", "CTRL2"],
     never_keep=[name for name in names if name.startswith("cycle")],

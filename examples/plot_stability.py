@@ -41,9 +41,9 @@ why[["name", "selected", "frequency", "reason"]].head(14)
 import matplotlib.pyplot as plt
 
 from bsufs.metrics import nogueira_stability, reconstruction
-from bsufs.selectors import AlignedBSUFS, ColumnSubset, MaxVariance, RandomSelector
+from bsufs.selectors import ClusterAlignment, ColumnSubset, MaxVariance, RandomSelector
 
-methods = [RandomSelector, ColumnSubset, MaxVariance, BSUFS, AlignedBSUFS]
+methods = [RandomSelector, ColumnSubset, MaxVariance, BSUFS, ClusterAlignment]
 halves = [rng.choice(200, 100, replace=False) for _ in range(30)]
 figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 for row, method in enumerate(methods):

@@ -5,7 +5,7 @@ A file larger than the memory it may take
 A table need not fit into memory to select from it. ``bsufs select`` reads a file in batches of rows
 when holding it would take more than ``--memory``, and writes the same columns as if it had read it
 at once. `BSUFS` needs nothing but the means and the scatter matrix, which are sums; the default,
-`AlignedBSUFS`, also looks at a sample of rows and draws the same ones from a stream.
+`ClusterAlignment`, also looks at a sample of rows and draws the same ones from a stream.
 """
 
 # %%

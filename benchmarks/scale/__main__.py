@@ -71,7 +71,7 @@ _SPARSE = {"n": 1_000_000, "d": 50_000, "n_nonzero": 100_000_000}
 _SMALL_SPARSE = {"n": 100_000, "d": 20_000, "n_nonzero": 5_000_000}
 
 MEASUREMENTS = {
-    "stream": Measurement(stream_bsufs, "BSUFS.partial_fit", (*_GROWING, *_QUARTER, *_HUGE), _FEW),
+    "stream": Measurement(stream_bsufs, "BSUFS.fit_batches", (*_GROWING, *_QUARTER, *_HUGE), _FEW),
     "stream-ipca": Measurement(
         stream_incremental_pca, "IncrementalPCA.partial_fit", (*_GROWING, *_QUARTER), _FEW
     ),

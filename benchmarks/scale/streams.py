@@ -20,20 +20,26 @@ def batches(n, d):
         yield X
 
 
-def _stream(n, d, take, finish=lambda: None):
-    """Hand all batches to a function; measure that alone, and the generation apart."""
-    taking, all_of_it = Clock(), Clock()
+def _stream(n, d, fit):
+    """Fit to all batches; measure that alone, and the generation apart."""
+    generating, all_of_it = Clock(), Clock()
     baseline = peak_megabytes()
+
+    def timed():
+        source = batches(n, d)
+        while True:
+            with generating:
+                X = next(source, None)
+            if X is None:
+                return
+            yield X
+
     with all_of_it:
-        for X in batches(n, d):
-            with taking:
-                take(X)
-        with taking:
-            finish()
+        fit(timed())
     return {
-        "seconds": taking.seconds,
-        "cpu_seconds": taking.cpu_seconds,
-        "generation_seconds": all_of_it.seconds - taking.seconds,
+        "seconds": all_of_it.seconds - generating.seconds,
+        "cpu_seconds": all_of_it.cpu_seconds - generating.cpu_seconds,
+        "generation_seconds": generating.seconds,
         "peak_mb": peak_megabytes(),
         "baseline_mb": baseline,
     }
@@ -42,21 +48,14 @@ def _stream(n, d, take, finish=lambda: None):
 def stream_bsufs(n, d):
     from bsufs import BSUFS
 
-    selector = BSUFS(N_SELECTED, n_components=N_COMPONENTS)
-    parts = _stream(n, d, selector.partial_fit)
-    with Clock() as solving:
-        n_selected = int(selector.support_.sum())
-    assert n_selected == N_SELECTED
-    parts |= {"solve_seconds": solving.seconds, "peak_mb": peak_megabytes()}
-    for key in ("seconds", "cpu_seconds"):
-        parts[key] += getattr(solving, key)
-    return parts
+    return _stream(n, d, BSUFS(N_SELECTED, n_components=N_COMPONENTS).fit_batches)
 
 
 def stream_incremental_pca(n, d):
     from sklearn.decomposition import IncrementalPCA
 
-    return _stream(n, d, IncrementalPCA(N_COMPONENTS).partial_fit)
+    pca = IncrementalPCA(N_COMPONENTS)
+    return _stream(n, d, lambda parts: [pca.partial_fit(X) for X in parts])
 
 
 def memory_bsufs(n, d):

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bsufs.inspection import explain, make_report
-    from bsufs.selectors import BSUFS, AlignedBSUFS, SparsityPath, bsufs_path
+    from bsufs.selectors import BSUFS, ClusterAlignment, SparsityPath, bsufs_path
     from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
     "BSUFS",
-    "AlignedBSUFS",
+    "ClusterAlignment",
     "ConsensusSelector",
     "LabelFreeSearch",
     "SparsityPath",
@@ -26,7 +26,7 @@ __all__ = [
 
 # Fetched when first used: the command line answers `--help` without scikit-learn.
 _HOMES = {
-    "AlignedBSUFS": "bsufs.selectors",
+    "ClusterAlignment": "bsufs.selectors",
     "BSUFS": "bsufs.selectors",
     "ConsensusSelector": "bsufs.tuning",
     "LabelFreeSearch": "bsufs.tuning",

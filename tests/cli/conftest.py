@@ -28,6 +28,7 @@ def table(tmp_path):
     classes = np.repeat(["red", "blue"], 20)
     X = rng.normal(size=(40, 6)) * [1, 5, 1, 1, 4, 1]
     X[classes == "red", 1] += 30
+    X[classes == "red", 4] += 15
     lines = ["id,a,b,c,d,e,f,kind"]
     for i, (row, kind) in enumerate(zip(X, classes, strict=True)):
         lines.append(f"s{i:02},{','.join(f'{value:.3f}' for value in row)},{kind}")

@@ -138,7 +138,7 @@ def test_a_pipe_in_and_a_pipe_out(table):
         input=table.read_text(), capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "b\ne\n"
-    assert done.stderr.startswith("AlignedBSUFS selected 2 of 6 features")
+    assert done.stderr.startswith("ClusterAlignment selected 2 of 6 features")
 
 
 def test_nobody_reads_the_output(table):

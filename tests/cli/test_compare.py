@@ -18,7 +18,7 @@ def test_methods_side_by_side(invoke, table, tmp_path):
         "NMI",
     ]
     assert [line[0] for line in lines[1:]] == [
-        "AlignedBSUFS", "BSUFS", "ColumnSubset", "LaplacianScore", "MaxVariance", "PCARowNorms",
+        "ClusterAlignment", "BSUFS", "ColumnSubset", "LaplacianScore", "MaxVariance", "PCARowNorms",
         "RandomSelector",
     ]  # fmt: skip
     assert lines[1][5] == "1.000"

@@ -48,7 +48,7 @@ def test_a_selection_beside_others(invoke, table, tmp_path):
     invoke(*words, "--json", path, "-q")
     rows = json.loads(path.read_text())["comparison"]
     names = [row["method"] for row in rows]
-    assert names == ["AlignedBSUFS", "MaxVariance", "ColumnSubset", "RandomSelector"]
+    assert names == ["ClusterAlignment", "MaxVariance", "ColumnSubset", "RandomSelector"]
     assert rows[0]["overlap"] == rows[1]["overlap"] == 1.0
 
 
@@ -61,7 +61,7 @@ def test_random_columns_beside_themselves(invoke, table):
     ("words", "message"),
     [
         (("select", "--compare", "nope"), "--compare 'nope' is not known"),
-        (("select", "--compare", "AlignedBSUFS"), "other methods than --method, got Aligned"),
+        (("select", "--compare", "ClusterAlignment"), "other methods than --method, got Cluster"),
         (("select", "--compare", "MCFS,mcfs"), "--compare must differ, got MCFS, MCFS"),
         (("compare", "--methods", "nope"), "--methods 'nope' is not known"),
         (("compare", "--report", "x", "--csv", "x"), "--csv and --report must name different"),

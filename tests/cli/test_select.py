@@ -16,7 +16,7 @@ def _rows(text):
 def test_names_go_into_a_pipe_and_words_to_standard_error(invoke, table):
     result = invoke("select", table, "-k", 2, *OTHERS)
     assert (result.status, result.out) == (0, "b\ne\n")
-    assert "AlignedBSUFS selected 2 of 6 features from 40 rows" in result.err
+    assert "ClusterAlignment selected 2 of 6 features from 40 rows" in result.err
     assert "k-means on selected columns: ACC 100.0, NMI 100.0" in result.err
     assert invoke("select", table, "-k", 2, *OTHERS, "-q").err == ""
 
@@ -24,7 +24,7 @@ def test_names_go_into_a_pipe_and_words_to_standard_error(invoke, table):
 def test_a_terminal_gets_a_table(invoke, table):
     result = invoke("select", table, "-k", 2, *OTHERS, terminal=True)
     assert "explained" in result.out
-    assert "AlignedBSUFS: 2 of 6 features" in result.out
+    assert "ClusterAlignment: 2 of 6 features" in result.out
 
 
 def test_what_is_written_keeps_cells_and_order(invoke, table, tmp_path):
@@ -78,18 +78,18 @@ def test_forced_and_barred_features(invoke, table, tmp_path):
         (["-k", "x"], "got 'x'"),
         (["-k", "7"], "-k must be at most 6"),
         (["--method", "Bsufz"], "Did you mean BSUFS?"),
-        (["--method", "???"], "There are AlignedBSUFS, BSUFS"),
-        (["--set", "flatening=1"], "Did you mean flattening?"),
+        (["--method", "???"], "There are BSUFS, ClusterAlignment"),
+        (["--set", "n_neighbours=1"], "Did you mean n_neighbors?"),
         (["--set", "lambda_row=1"], "Methods that have it: BSUFS, SPCAPSD"),
-        (["--set", "zzz=1"], "Valid: clusters, flattening"),
+        (["--set", "zzz=1"], "Valid: clusters, max_samples"),
         (["--set", "random_state=1"], "use --seed"),
         (["--set", "verbose=1"], "no such parameter"),
         (["--set", "p"], "name=value"),
-        (["--set", "scaling=7"], "'scaling' parameter of AlignedBSUFS"),
+        (["--set", "n_runs=0"], "'n_runs' parameter of ClusterAlignment"),
         (["--must-keep", "bb"], "--must-keep 'bb' is not among the features to select from. Did"),
         (
             ["--must-keep", "b", "--method", "MaxVariance"],
-            "methods that know it: AlignedBSUFS, BSUFS",
+            "methods that know it: BSUFS, ClusterAlignment",
         ),
         (["--must-keep", "b", "--never-keep", "b"], "no feature in common"),
         (["--never-keep", "@none.txt"], "none.txt: No such file"),
@@ -112,10 +112,10 @@ def test_wrong_words_are_one_line_and_status_2(invoke, table, words, message, mo
 
 def test_parameters_are_typed_and_any_method_will_do(invoke, table, tmp_path):
     path = tmp_path / "r.json"
-    invoke("select", table, *OTHERS, "-k", 0.5, "--set", "scaling=0", "--set", "clusters=auto",
+    invoke("select", table, *OTHERS, "-k", 0.5, "--set", "n_runs=3", "--set", "clusters=auto",
            "--json", path)  # fmt: skip
     found = json.loads(path.read_text())
-    assert found["parameters"]["scaling"] == 0
+    assert found["parameters"]["n_runs"] == 3
     assert len(found["selected"]) == 3
     result = invoke("select", table, *OTHERS, "-k", 2, "--method", "randomselector", "--seed", 3)
     again = invoke("select", table, *OTHERS, "-k", 2, "--method", "RandomSelector", "--seed", 3)
@@ -179,7 +179,7 @@ def test_a_report_is_written_like_the_other_outputs(invoke, table, tmp_path):
     result = invoke(*words)
     assert (result.status, result.out) == (0, "")
     page = path.read_text(encoding="utf-8")
-    assert "AlignedBSUFS kept 2 of 6 features" in page
+    assert "ClusterAlignment kept 2 of 6 features" in page
     assert "share of 3 random parts of the rows" in page
     assert "Seed of the subsamples: 5." in page
     assert "labels were not used to select" in page
@@ -196,7 +196,7 @@ def test_the_command_in_a_report_repeats_it(invoke, table, tmp_path):
     import html
     import shlex
 
-    result = invoke("select", table, "-k", 2, *OTHERS, "--must-keep", "c", "--set", "scaling=0.7",
+    result = invoke("select", table, "-k", 2, *OTHERS, "--must-keep", "c", "--set", "n_neighbors=4",
                     "--report", "-", "--subsamples", 0, "-q")  # fmt: skip
     command = html.unescape(re.search("<code>(bsufs select .*?)</code>", result.out).group(1))
     assert invoke(*shlex.split(command)[1:]).out == result.out
@@ -221,7 +221,7 @@ def test_a_column_that_hides_the_others_is_told(invoke, table):
     words = ("select", table, "-k", 2, *OTHERS)
     told = invoke(*words).err
     assert re.search(
-        r"'b' alone has 9\d\.\d% of the variance: if the columns have different units, "
+        r"'b' alone has \d\d\.\d% of the variance: if the columns have different units, "
         r"--scale standard lets the others count",
         told,
     )

@@ -79,7 +79,7 @@ def test_how_much_memory_there_is_does_not_change_the_selection(invoke, tmp_path
     ]
     assert ["read in batches" in result.err for result in found] == [False, True]
     at_once, in_batches = (json.loads(result.out) for result in found)
-    assert at_once["method"] == in_batches["method"] == "AlignedBSUFS"
+    assert at_once["method"] == in_batches["method"] == "ClusterAlignment"
     for one, other in zip(at_once["selected"], in_batches["selected"], strict=True):
         assert one["name"] == other["name"]
         assert one["score"] == pytest.approx(other["score"], abs=1e-10)

@@ -28,7 +28,7 @@ def test_a_small_cluster_counts_by_its_size(form):
     X[:, 0] += 50.0 * (LABELS == 9)
     X[:, 1] += 50.0 * (LABELS == 7)
     clusters = Clusters(LABELS)
-    shares = LocalRows(form(X), 0).shares_beyond_chance([clusters])
+    shares = LocalRows.of(form(X), 0).shares_beyond_chance([clusters])
     expected = weighted_share(X, LABELS) - clusters.share_by_chance
     np.testing.assert_allclose(shares, expected, rtol=1e-10)
     # Three of 63 samples have a fifth of the weight of a cluster that is worth a whole one.
@@ -38,7 +38,7 @@ def test_a_small_cluster_counts_by_its_size(form):
 def test_the_shares_of_several_clusterings_add_up():
     X = np.random.default_rng(1).standard_normal((63, 4))
     both = [Clusters(LABELS), Clusters(np.arange(63) % 5)]
-    rows = LocalRows(X, 0)
+    rows = LocalRows.of(X, 0)
     np.testing.assert_allclose(
         rows.shares_beyond_chance(both), sum(rows.shares_beyond_chance([one]) for one in both)
     )
@@ -48,6 +48,6 @@ def test_the_shares_of_several_clusterings_add_up():
 def test_columns_that_know_nothing_have_the_mean_and_the_deviation_of_chance(labels):
     X = np.random.default_rng(2).standard_normal((63, 20_000))
     clusters = Clusters(labels)
-    shares = LocalRows(X, 0).shares_beyond_chance([clusters])
+    shares = LocalRows.of(X, 0).shares_beyond_chance([clusters])
     assert abs(shares.mean()) < 4 * clusters.deviation_by_chance / np.sqrt(20_000)
     assert shares.std() == pytest.approx(clusters.deviation_by_chance, rel=0.15)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tests.selectors.test_dask_input import TALL, WIDE, assert_twins, fitted
 
-from bsufs.selectors import AlignedBSUFS
+from bsufs.selectors import ClusterAlignment
 
 distributed = pytest.importorskip("distributed", reason="Dask's cluster is not installed")
 
@@ -62,7 +62,7 @@ def test_clusters_of_rows_are_found_by_workers_too(client):
     for X, chunks in ((WIDE[:, :36], (30, 18)), (TALL, (33, 25))):
         settings = {"n_features_to_select": 6, "n_components": 3, "n_runs": 2}
         lazy_X = da.from_array(X, chunks=chunks)
-        found, expected = (AlignedBSUFS(**settings).fit(given) for given in (lazy_X, X))
+        found, expected = (ClusterAlignment(**settings).fit(given) for given in (lazy_X, X))
         np.testing.assert_array_equal(found.ranking_, expected.ranking_)
         np.testing.assert_allclose(found.cluster_shares_, expected.cluster_shares_, atol=1e-8)
 

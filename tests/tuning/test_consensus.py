@@ -10,9 +10,9 @@ from scipy.stats import rankdata
 
 from bsufs.metrics.label_free import wilson_interval
 from bsufs.scatter import make_scatter
-from bsufs.selectors import BSUFS, AlignedBSUFS, ColumnSubset, MaxVariance, check_selector
+from bsufs.selectors import BSUFS, ClusterAlignment, ColumnSubset, MaxVariance, check_selector
 from bsufs.stiefel import polar_factor
-from bsufs.tuning import ConsensusSelector
+from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
 GRID = {"p": [0.0, 1.0], "beta_row": [3.0, 10.0]}
 
@@ -80,7 +80,7 @@ def test_the_number_of_features_is_that_of_the_estimator_unless_given(inside, as
 
 
 def test_other_methods_run_once_without_halves_or_grid():
-    inside = AlignedBSUFS(4)
+    inside = ClusterAlignment(4)
     X = factor_data()
     found = ConsensusSelector(inside).fit(X)
     assert len(found.trial_rankings_) == 1
@@ -170,10 +170,21 @@ def test_a_rotated_start_of_the_estimator_changes_nothing():
 
 def test_auto_is_the_number_of_the_estimator():
     X = factor_data()
-    for inside in (None, AlignedBSUFS(), BSUFS(must_keep=[14])):
+    for inside in (None, ClusterAlignment(), BSUFS(must_keep=[14])):
         found = ConsensusSelector(inside, n_features_to_select="auto", n_pairs=1).fit(X)
         expected = (inside or BSUFS()).fit(X).support_.sum()
         assert found.support_.sum() == expected
+
+
+def test_a_search_may_be_inside():
+    X = factor_data()
+    inside = LabelFreeSearch(BSUFS(), n_features_to_select=[3, 4], param_grid={"p": [0.0, 1.0]})
+    assert (
+        ConsensusSelector(inside, n_pairs=1).fit(X).support_.sum() == inside.fit(X).support_.sum()
+    )
+    found = ConsensusSelector(LabelFreeSearch(BSUFS(2), param_grid=GRID)).fit(X)
+    assert np.array_equal(found.support_, found.estimator.fit(X).support_)
+    assert found.support_.sum() == 2
 
 
 def test_what_runs_share_is_computed_once(monkeypatch):

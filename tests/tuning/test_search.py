@@ -16,7 +16,7 @@ from sklearn.model_selection import ParameterGrid
 from bsufs.scatter import make_scatter
 from bsufs.selectors import (
     BSUFS,
-    AlignedBSUFS,
+    ClusterAlignment,
     ColumnSubset,
     LaplacianScore,
     MaxVariance,
@@ -68,7 +68,7 @@ class Indifferent(Criterion):
 @pytest.mark.parametrize(
     "estimator",
     [
-        LabelFreeSearch(param_grid={"flattening": [0.25, 0.75]}, criterion="reconstruction"),
+        LabelFreeSearch(param_grid={"n_neighbors": [2, 5]}, criterion="reconstruction"),
         LabelFreeSearch(ColumnSubset()),
     ],
 )
@@ -298,8 +298,8 @@ def test_default_grid_of_bsufs_holds_the_default_setting():
     "estimator",
     [
         BSUFS(4),
-        AlignedBSUFS(4),
-        AlignedBSUFS(4, flattening=0.75),
+        ClusterAlignment(4),
+        ClusterAlignment(4, n_neighbors=5),
         LaplacianScore(4, n_neighbors=10),
     ],
 )
@@ -320,7 +320,7 @@ def test_among_equals_the_settings_of_the_estimator_win(estimator):
         ({"criterion": "accuracy"}, ValueError, "criterion must be one of 'reconstruction'"),
         ({"report": ["nmi"]}, ValueError, "report must be one of 'reconstruction'"),
         ({"report": "stability"}, ValueError, r"report must be 'all' .* pass \['stability'\]"),
-        ({"param_grid": {"gamma": [1]}}, ValueError, "param_grid must hold parameters of Aligned"),
+        ({"param_grid": {"gamma": [1]}}, ValueError, "param_grid must hold parameters of Cluster"),
         ({"param_grid": []}, ValueError, "param_grid must hold at least one setting"),
         (
             {"param_grid": {"n_features_to_select": [3]}},
@@ -328,9 +328,9 @@ def test_among_equals_the_settings_of_the_estimator_win(estimator):
             "param_grid must not hold n_features_to_select",
         ),
         (
-            {"param_grid": [{"scaling": [0.5]}, {"scaling": [7.0]}]},
+            {"param_grid": [{"n_runs": [5]}, {"n_runs": [0]}]},
             ValueError,
-            r"but \{'scaling': 7.0\} is none. Correct it or take it out. The reason: The 'scaling'",
+            r"but \{'n_runs': 0\} is none. Correct it or take it out. The reason: The 'n_runs'",
         ),
         ({"n_features_to_select": []}, ValueError, "n_features_to_select must hold at least one"),
         ({"n_features_to_select": [3, 99]}, ValueError, "n_features_to_select must be at most"),

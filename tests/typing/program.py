@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from bsufs import (
     BSUFS,
-    AlignedBSUFS,
+    ClusterAlignment,
     ConsensusSelector,
     LabelFreeSearch,
     SparsityPath,
@@ -30,7 +30,7 @@ def select(X: Numbers) -> Numbers:
     assert_type(selector.selected_features_, NDArray[Any])
     assert_type(selector.support_, NDArray[np.bool_])
     assert_type(selector.n_features_in_, int)
-    assert_type(AlignedBSUFS(0.5).fit(X), AlignedBSUFS)
+    assert_type(ClusterAlignment(0.5).fit(X), ClusterAlignment)
     assert_type(MCFS("auto").fit(X), MCFS)
     return selector.scores_[selector.support_]
 
@@ -57,5 +57,4 @@ def judge(X: Numbers, clusters: list[int], classes: list[str]) -> float:
 def wrong() -> None:
     # What is wrong is found: strict checking complains of an exemption that is not needed.
     BSUFS(n_features_to_select=[3])  # type: ignore[arg-type]  # a list is no number
-    BSUFS(lambda_rows=1.0)  # type: ignore[call-arg]  # it is lambda_row
     redundancy()  # type: ignore[call-arg]  # of nothing

@@ -18,7 +18,7 @@ from bsufs.cli._input import Input, open_input
 from bsufs.cli._page import make_page
 
 # What clusters best without labels; see the documentation on choosing without labels.
-DEFAULT_METHOD = "AlignedBSUFS"
+DEFAULT_METHOD = "ClusterAlignment"
 # With more than this share of the variance a column decides by its unit what is selected.
 _MOST_OF_IT = 0.5
 

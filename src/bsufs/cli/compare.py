@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # What `bsufs select` does comes first: the others are compared with it.
 DEFAULT_METHODS = (
-    "AlignedBSUFS,BSUFS,ColumnSubset,LaplacianScore,MaxVariance,PCARowNorms,RandomSelector"
+    "ClusterAlignment,BSUFS,ColumnSubset,LaplacianScore,MaxVariance,PCARowNorms,RandomSelector"
 )
 FAILED_STATUS = 2
 _EPILOG = """

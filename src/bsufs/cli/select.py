@@ -54,7 +54,7 @@ def select(
         options.option(
             "--method",
             "NAME",
-            "Any selector, such as MCFS or ColumnSubset; AlignedBSUFS by default.",
+            "Any selector, such as MCFS or ColumnSubset; ClusterAlignment by default.",
             autocompletion=lambda: list(import_module("bsufs.selectors").all_selectors()),
         ),
     ] = None,

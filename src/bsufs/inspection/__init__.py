@@ -8,18 +8,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from bsufs.inspection.findings import Findings
+from bsufs.inspection.plots import (
+    plot_explained_variance,
+    plot_path,
+    plot_pixels,
+    plot_redundancy,
+    plot_scores,
+    plot_stability,
+)
+
 if TYPE_CHECKING:
     from bsufs.inspection.explanation import explain
-    from bsufs.inspection.findings import Findings
     from bsufs.inspection.page import Comparison, make_report
-    from bsufs.inspection.plots import (
-        plot_explained_variance,
-        plot_path,
-        plot_pixels,
-        plot_redundancy,
-        plot_scores,
-        plot_stability,
-    )
 
 __all__ = [
     "Comparison",
@@ -34,19 +35,14 @@ __all__ = [
     "plot_stability",
 ]
 
-# Fetched when first used: `explain` needs no matplotlib, and a plot no jinja2.
-_HOMES = {
-    "Comparison": "page",
-    "Findings": "findings",
-    "explain": "explanation",
-    "make_report": "page",
-}
+# Fetched when first used: each needs an extra that the others do not.
+_HOMES = {"Comparison": "page", "explain": "explanation", "make_report": "page"}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'plots')}"), name)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 def __dir__() -> list[str]:

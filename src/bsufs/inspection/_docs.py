@@ -1,16 +1,8 @@
-"""Parameters that repeat in the docstrings of this folder, said once.
+"""Parameters that repeat in the docstrings of this folder, said once."""
 
-A line `%(name)s` in a docstring decorated with `fill_docstring` stands for the text of that name.
-"""
+from functools import partial
 
-from __future__ import annotations
-
-import re
-from textwrap import indent
-from typing import TypeVar
-
-_Documented = TypeVar("_Documented")
-_PLACEHOLDER = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
+from bsufs.selectors import _docs
 
 _TEXTS = {
     "selector": """\
@@ -28,9 +20,9 @@ n_subsamples : int, default=20
 subsample : float, default=0.5
     Share of the rows in each part, drawn without replacement.
 random_state : int, RandomState instance or None, default=0
-    Seed of the parts, and of selectors with chance in them.
+    Seed for drawing the parts, and for selectors that are random themselves.
 n_jobs : int, optional
-    Fits at a time, as for joblib; the answer does not depend on it.""",
+    Number of fits to run in parallel, as in joblib; the result does not depend on it.""",
     "axes": """\
 ax : matplotlib.axes.Axes, optional
     Where to draw; new axes by default.
@@ -48,12 +40,4 @@ Examples
 >>> selector = BSUFS(16).fit(X)""",
 }
 
-
-def fill_docstring(documented: _Documented) -> _Documented:
-    """Put the shared texts in the place of their names."""
-    # Under `python -OO` there is no docstring.
-    if documented.__doc__:
-        documented.__doc__ = _PLACEHOLDER.sub(
-            lambda match: indent(_TEXTS[match[2]], match[1]), documented.__doc__
-        )
-    return documented
+fill_docstring = partial(_docs.fill_docstring, texts=_TEXTS)

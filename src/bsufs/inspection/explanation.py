@@ -29,7 +29,7 @@ def explain(
     n_jobs: int | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> pd.DataFrame:
-    """Say of each feature why it was kept or left out, and how sure that is.
+    """Explain why each feature was kept or left out, and how certain that is.
 
     Parameters
     ----------
@@ -47,20 +47,20 @@ def explain(
         - `eliminated_at`: the step of the path (or, with a fixed weight, the iteration) at which
           the feature was eliminated; missing for those that remained to the end, and for methods
           that eliminate none;
-        - `frequency`: the share of the parts of X on which as many features as here include this
-          one; `frequency_low` and `frequency_high`: its 95 % interval (Wilson);
+        - `frequency`: the share of the random parts of the rows on which a selection of the same
+          size includes this feature; `frequency_low`, `frequency_high`: its 95 % interval (Wilson);
         - `variance_share`: its share of the total variance;
         - `cluster_share`: how much of its own variance lies between the clusters that the method
           looks at; missing for methods that look at none;
         - `closest`, `correlation`: the other selected feature that it is most correlated with,
-          which stands for a feature left out; missing for constant columns;
+          which represents a feature left out; missing for constant columns;
         - `reason`: the same in plain words.
 
     Notes
     -----
-    The interval is that of the share over all parts of this size of these rows. It does not know
-    of rows that were never seen. Sample weights are not remembered by a selector, so variances and
-    correlations are those of rows that count alike.
+    The interval is that of the share over all parts of this size of these rows. It says nothing
+    about rows that were never seen. A selector does not remember sample weights, so variances and
+    correlations give all rows the same weight.
 
     References
     ----------
@@ -83,8 +83,6 @@ def explain(
     if found.stability.failure is not None:
         raise found.stability.failure
     closest, correlation = found.closest
-    closest_names = found.names[closest]
-    closest_names[closest < 0] = None
     words = [
         f"{'kept' if kept else 'left out'}: {why(found, column)}"
         for column, kept in enumerate(selector.support_.tolist())
@@ -104,7 +102,7 @@ def explain(
             "frequency_high": found.stability.high,
             "variance_share": found.variance_share,
             "cluster_share": found.cluster_share,
-            "closest": pd.Series(closest_names, dtype=object),
+            "closest": pd.Series(found.names[closest], dtype=object).mask(closest < 0, None),
             "correlation": correlation,
             "reason": pd.Series(words, dtype=object),
         },

@@ -1,7 +1,4 @@
-"""What is found out about one selection: each thing when it is first asked for, and only once.
-
-`explain`, the plots and the report show what is here. No label is in sight.
-"""
+"""What is found out about one selection: each thing when it is first asked for, and only once."""
 
 from __future__ import annotations
 
@@ -16,23 +13,23 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.inspection._docs import fill_docstring
 from bsufs.metrics.label_free import standardized, wilson_interval
 from bsufs.scatter import safe_unit_exponent
-from bsufs.selectors._columns import column_variances, feature_mask
+from bsufs.selectors._columns import column_variances
 from bsufs.selectors._data import FitData
 
-# Column blocks of about this many bytes, so that no temporary array is felt beside X.
+# Column blocks of about this many bytes, so that temporary arrays stay small beside X.
 _BLOCK_BYTES = 32 * 2**20
-# Correlations that agree to so many decimals are the same: the better ranked feature stands.
+# Correlations that agree to this many decimals are the same: the better ranked feature stands.
 _DECIMALS = 12
 # Below this a correlation is no reason to leave a feature out.
 _NOTABLE = 0.5
-# From here on a column says nothing that the other has not said.
+# From here on a column adds nothing to the other.
 _DUPLICATE = 1.0 - 1e-9
 # More principal components than this are cheap only where the data have a short side.
 _CHEAP_COMPONENTS = 200
@@ -52,14 +49,6 @@ class Reason(Enum):
     DUPLICATE = "a selected feature says the same"
     CORRELATED = "a selected feature says much of the same"
     RANK = "its rank"
-
-
-class Path(NamedTuple):
-    """The steps of a path: features that remain, row penalty, and what the components carry."""
-
-    n_remaining: Indices
-    weight: Array
-    component_variance: Array
 
 
 class Stability(NamedTuple):
@@ -128,9 +117,33 @@ class Findings:
         self.search = self.selector
         self.selector = getattr(self.search, "best_estimator_", self.search)
         check_is_fitted(self.selector)
-        if self.X is not None:
-            self.data = _checked(self.selector, self.X)
-        self.names = _names(self.selector, self.feature_names)
+        self._names_in = getattr(self.selector, "feature_names_in_", None)
+        d = self.selector.n_features_in_
+        if isinstance(self.X, FitData):
+            if self.X.n_features != d:
+                raise ValueError(
+                    f"X must have the {d} features that the selector was fitted to, got "
+                    f"{self.X.n_features}."
+                )
+            self.data = self.X
+        elif self.X is not None:
+            X = validate_data(
+                self.selector,
+                self.X,
+                reset=False,
+                accept_sparse=("csr", "csc"),
+                dtype=(np.float64, np.float32),
+                ensure_min_samples=2,
+            )
+            self.data = FitData(X, names=self._names_in)
+        names = self.feature_names
+        if names is None:
+            names = [f"x{i}" for i in range(d)] if self._names_in is None else self._names_in
+        if len(names) != d:
+            raise ValueError(
+                f"feature_names must have a name for each of the {d} features, got {len(names)}."
+            )
+        self.names = np.array([str(name) for name in names], dtype=object)
 
     @property
     def method(self) -> str:
@@ -158,22 +171,15 @@ class Findings:
         return self.best_first[: self.n_selected]
 
     @cached_property
-    def forced_and_barred(self) -> list[Mask]:
+    def forced_and_barred(self) -> tuple[Mask, Mask]:
         """Features that a user wants to be kept or left out; methods may know neither."""
-        d, names = self.n_features, getattr(self.selector, "feature_names_in_", None)
-        return [
-            feature_mask(parameter, getattr(self.selector, parameter, None), d, names)
-            for parameter in ("must_keep", "never_keep")
-        ]
+        return self.selector._forced_and_barred()
 
     @property
-    def path(self) -> Path | None:
-        """The path that the method has followed; None without one of at least one step."""
-        path = getattr(self.selector, "path_", None)
-        if path is None or len(path.get("n_alive", ())) == 0:
-            return None
-        # The first share is that of the start, before any step.
-        return Path(path["n_alive"], path["lambda_row"], path["component_variance_ratio"][1:])
+    def path(self) -> Any:
+        """The `path_` that the method has followed; None without one of at least one step."""
+        path = getattr(self.selector, "path_", {})
+        return path if len(path.get("n_alive", ())) else None
 
     @cached_property
     def eliminated_at(self) -> Indices:
@@ -181,7 +187,6 @@ class Findings:
         survival = getattr(self.selector, "survival_", None)
         if survival is None:
             return np.zeros(self.n_features, dtype=np.intp)
-        survival = np.asarray(survival)
         # Features that must not be kept took no part, so they were not eliminated either.
         remained = (survival >= self.selector.n_iter_) | self.forced_and_barred[1]
         return np.where(remained, 0, survival + 1)
@@ -195,8 +200,7 @@ class Findings:
     def variance_share(self) -> Array:
         """Share of each feature in the total variance."""
         X = self.data.X
-        values = X.data if sparse.issparse(X) else X
-        exponent = safe_unit_exponent(float(np.abs(values).max(initial=0.0)))
+        exponent = safe_unit_exponent(float(max(X.max(), -X.min())))
         if exponent or sparse.issparse(X):
             # In units in which no square overflows, and as exact as for dense columns.
             blocks = (np.ldexp(part, -exponent) for _, part in _blocks(X, X.shape[0]))
@@ -206,32 +210,30 @@ class Findings:
         return variances / (variances.sum() or 1.0)
 
     @cached_property
+    def _standardized(self) -> Array:
+        """The selected columns, centered and of unit length, best first."""
+        return standardized(_dense(self.data.X[:, self.chosen]))
+
+    @cached_property
     def closest(self) -> tuple[Indices, Array]:
         """The other selected column that each is most correlated with, -1 for none, and how far."""
-        X, chosen = self.data.X, self.chosen
-        n, d = X.shape
-        selected = standardized(_dense(X[:, chosen]))
-        place = np.full(d, -1)
-        place[chosen] = np.arange(chosen.size)
-        closest = np.full(d, -1)
-        correlation = np.full(d, np.nan)
-        for block, part in _blocks(X, max(n, chosen.size)):
-            among = selected.T @ standardized(part)
+        X, chosen = self.data.X, self.chosen[:, None]
+        closest, correlation = [], []
+        for block, part in _blocks(X, max(X.shape[0], self.n_selected)):
+            among = self._standardized.T @ standardized(part)
             strength = np.round(np.abs(among), _DECIMALS)
-            own = np.flatnonzero(place[block] >= 0)
-            strength[place[block][own], own] = 0.0
-            best = strength.argmax(axis=0)
-            columns = np.arange(best.size)
-            found = strength[best, columns] > 0
-            closest[block][found] = chosen[best[found]]
-            correlation[block][found] = among[best, columns][found]
-        return closest, np.clip(correlation, -1.0, 1.0)
+            # No column is close to itself.
+            strength[chosen == np.arange(block.start, block.stop)] = 0.0
+            best = strength.argmax(axis=0)[None, :]
+            found = strength.max(axis=0) > 0
+            closest.append(np.where(found, self.chosen[best[0]], -1))
+            correlation.append(np.where(found, np.take_along_axis(among, best, axis=0)[0], np.nan))
+        return np.concatenate(closest), np.clip(np.concatenate(correlation), -1.0, 1.0)
 
     @cached_property
     def correlations(self) -> Array:
         """Correlations among the selected features, best first."""
-        Z = standardized(_dense(self.data.X[:, self.chosen]))
-        correlations: Array = np.clip(Z.T @ Z, -1.0, 1.0)
+        correlations: Array = np.clip(self._standardized.T @ self._standardized, -1.0, 1.0)
         np.fill_diagonal(correlations, 1.0)
         return correlations
 
@@ -262,13 +264,13 @@ class Findings:
         """Share of the variance that no 1, 2, ... features can exceed; NaN where it costs much."""
         scatter, k = self.data.scatter, self.n_selected
         total = scatter.trace()
-        bound: Array = np.ones(k)
-        if total > 0:
-            n_cheap = k if min(self.data.X.shape) <= _SHORT_SIDE else min(k, _CHEAP_COMPONENTS)
-            n_components = min(n_cheap, scatter.max_rank)
-            values, _ = scatter.leading_eigenvectors(n_components)
-            bound[:n_components] = np.minimum(np.cumsum(values) / total, 1.0)
-            bound[n_components:] = 1.0 if n_components == scatter.max_rank else np.nan
+        if total <= 0:
+            return np.ones(k)
+        n_cheap = k if min(self.data.X.shape) <= _SHORT_SIDE else min(k, _CHEAP_COMPONENTS)
+        n_components = min(n_cheap, scatter.max_rank)
+        values, _ = scatter.leading_eigenvectors(n_components)
+        bound: Array = np.full(k, 1.0 if n_components == scatter.max_rank else np.nan)
+        bound[:n_components] = np.minimum(np.cumsum(values) / total, 1.0)
         return bound
 
     @cached_property
@@ -277,27 +279,44 @@ class Findings:
         unknown = np.full(self.n_features, np.nan)
         if self.n_subsamples == 0:
             return Stability(unknown, unknown, unknown)
-        try:
-            frequency = self._selection_counts() / self.n_subsamples
-        except SubsampleError as error:
-            return Stability(unknown, unknown, unknown, error)
-        return Stability(frequency, *wilson_interval(frequency, self.n_subsamples))
-
-    def _selection_counts(self) -> Indices:
-        n = self.data.X.shape[0]
-        n_rows = min(n, max(2, round(self.subsample * n)))
         # Drawn before the work is shared out: the answer does not depend on who does it.
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_subsamples)
-        X = sparse.csr_array(self.data.X) if sparse.issparse(self.data.X) else self.data.X
-        fresh = _quiet_clone(self.selector)
-        names = getattr(self.selector, "feature_names_in_", None)
-        # Threads share X; most of a fit is linear algebra, which does not hold up the others.
-        supports = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(_support_on_part)(fresh, X, names, n_rows, int(seed)) for seed in seeds
-        )
-        counts: Indices = np.sum(supports, axis=0)
-        return counts
+        try:
+            # Threads share X; most of a fit is linear algebra, which does not hold up the others.
+            supports = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(self._support_on_part)(int(seed)) for seed in seeds
+            )
+        except SubsampleError as error:
+            return Stability(unknown, unknown, unknown, error)
+        frequency = np.mean(supports, axis=0)
+        return Stability(frequency, *wilson_interval(frequency, self.n_subsamples))
+
+    def _support_on_part(self, seed: int) -> Mask:
+        X, random = self.data.X, np.random.default_rng(seed)
+        n = X.shape[0]
+        n_rows = min(n, max(2, round(self.subsample * n)))
+        part = X[np.sort(random.choice(n, n_rows, replace=False))]
+        fresh = clone(self.selector)
+        # As many features as here, and nothing said meanwhile.
+        wanted = {
+            "n_features_to_select": self.n_selected,
+            "callback": None,
+            "verbose": 0,
+            "random_state": int(random.integers(np.iinfo(np.int32).max)),
+        }
+        known = fresh.get_params(deep=False)
+        fresh.set_params(**{name: value for name, value in wanted.items() if name in known})
+        if sparse.issparse(part) and not fresh.__sklearn_tags__().input_tags.sparse:
+            part = part.toarray()
+        try:
+            support: Mask = fresh.fit(FitData(part, names=self._names_in)).support_
+        except ValueError as error:
+            raise SubsampleError(
+                f"{self.method} cannot be fitted to {n_rows} of the {n} rows: {error} Raise "
+                "subsample, or set n_subsamples=0."
+            ) from error
+        return support
 
 
 def around_the_cut(n_selected: int, n_features: int, most: int) -> slice:
@@ -316,79 +335,12 @@ def check_image_shape(image_shape: tuple[int, int], n_features: int) -> tuple[in
     return int(image_shape[0]), int(image_shape[1])
 
 
-def _checked(selector: Any, X: Any) -> FitData:
-    """Return data that fit to what the selector has seen."""
-    if isinstance(X, FitData):
-        if X.X.shape[1] != selector.n_features_in_:
-            raise ValueError(
-                f"X must have the {selector.n_features_in_} features that the selector was fitted "
-                f"to, got {X.X.shape[1]}."
-            )
-        return X
-    X = validate_data(
-        selector,
-        X,
-        reset=False,
-        accept_sparse=("csr", "csc"),
-        dtype=(np.float64, np.float32),
-        ensure_min_samples=2,
-    )
-    return FitData(X, names=getattr(selector, "feature_names_in_", None))
-
-
-def _names(selector: Any, feature_names: Sequence[str] | None) -> NDArray[np.object_]:
-    d = int(selector.n_features_in_)
-    if feature_names is None:
-        known = getattr(selector, "feature_names_in_", None)
-        feature_names = [f"x{i}" for i in range(d)] if known is None else list(known)
-    if len(feature_names) != d:
-        raise ValueError(
-            f"feature_names must have a name for each of the {d} features, got "
-            f"{len(feature_names)}."
-        )
-    names = np.empty(d, dtype=object)
-    names[:] = [str(name) for name in feature_names]
-    return names
-
-
 def _blocks(X: Any, height: int) -> Iterator[tuple[slice, Array]]:
     """Cut X into blocks of columns, dense, such that an array of that height stays small."""
     X = sparse.csc_array(X) if sparse.issparse(X) else X
-    width = max(1, _BLOCK_BYTES // (8 * max(height, 1)))
-    for start in range(0, X.shape[1], width):
-        block = slice(start, min(start + width, X.shape[1]))
+    for block in gen_batches(X.shape[1], max(1, _BLOCK_BYTES // (8 * height))):
         yield block, _dense(X[:, block])
 
 
 def _dense(part: Any) -> Array:
     return np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)
-
-
-def _quiet_clone(selector: Any) -> Any:
-    """Return a selector that asks for as many features as this one has, and says nothing."""
-    fresh = clone(selector)
-    wanted = {
-        "n_features_to_select": int(np.sum(selector.support_)),
-        "callback": None,
-        "verbose": 0,
-    }
-    known = fresh.get_params(deep=False)
-    return fresh.set_params(**{name: value for name, value in wanted.items() if name in known})
-
-
-def _support_on_part(selector: Any, X: Any, names: Any, n_rows: int, seed: int) -> Mask:
-    random = np.random.default_rng(seed)
-    part = X[np.sort(random.choice(X.shape[0], n_rows, replace=False))]
-    fresh = clone(selector)
-    if "random_state" in fresh.get_params(deep=False):
-        fresh.set_params(random_state=int(random.integers(np.iinfo(np.int32).max)))
-    if sparse.issparse(part) and not fresh.__sklearn_tags__().input_tags.sparse:
-        part = part.toarray()
-    try:
-        support: Mask = np.asarray(fresh.fit(FitData(part, names=names)).support_)
-    except ValueError as error:
-        raise SubsampleError(
-            f"{type(selector).__name__} cannot be fitted to {n_rows} of the {X.shape[0]} rows: "
-            f"{error} Raise subsample, or set n_subsamples=0."
-        ) from error
-    return support

@@ -17,17 +17,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = [
-    "plot_explained_variance",
-    "plot_path",
-    "plot_pixels",
-    "plot_redundancy",
-    "plot_scores",
-    "plot_stability",
-]
-
 _NAME_WIDTH = 24
-# Beyond so many, tick labels would run into each other.
+# Beyond this many, tick labels would run into each other.
 _MOST_LABELS = 40
 
 
@@ -49,17 +40,19 @@ def plot_path(selector: Any, *, ax: Axes | None = None) -> Axes:
             "selector must have followed a path, as BSUFS does with lambda_row='path', got a "
             f"{type(selector).__name__} without one. plot_scores works with any selector."
         )
-    ax = _axes(ax)
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+    ax = _axes(ax, "Features are eliminated step by step")
+    from matplotlib.ticker import LogLocator
 
-    remaining, _, carried = found.path
+    remaining = found.path["n_alive"]
+    # The first share is that of the start, before any step.
+    carried = found.path["component_variance_ratio"][1:]
     steps = np.arange(1, remaining.size + 1)
     ax.step(steps, remaining, where="mid", color=INK, lw=2, label="remaining features")
     ax.axhline(found.n_selected, color=KEPT, lw=1.5, ls="--", label=f"{found.n_selected} selected")
     ax.set(xlabel="step of the path", ylabel="remaining features", yscale="log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:.0f}"))
-    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.yaxis.set_major_formatter("{x:.0f}")
+    ax.yaxis.set_minor_formatter("")
     share = ax.twinx()
     share.plot(
         steps, 100 * carried, color=BOUND, lw=1.5, ls=":", label="variance of the components"
@@ -70,7 +63,6 @@ def plot_path(selector: Any, *, ax: Axes | None = None) -> Axes:
     share.spines["top"].set_visible(False)
     lines = [*ax.get_lines(), *share.get_lines()]
     ax.legend(lines, [str(line.get_label()) for line in lines], frameon=False, loc="best")
-    _titled(ax, "Features are eliminated step by step")
     return ax
 
 
@@ -88,7 +80,7 @@ def plot_scores(selector: Any, *, ax: Axes | None = None) -> Axes:
     found = Findings(selector)
     k, scores = found.n_selected, found.selector.scores_[found.best_first]
     ranks = np.arange(1, scores.size + 1)
-    ax = _axes(ax)
+    ax = _axes(ax, f"Scores by {found.method}")
     ax.plot(ranks[:k], scores[:k], "o", color=KEPT, ms=5, label=f"{k} selected")
     ax.plot(ranks[k:], scores[k:], ".", color=LEFT_OUT, ms=4, label=f"{ranks.size - k} left out")
     ax.axvline(k + 0.5, color=MUTED, lw=1, ls="--")
@@ -96,7 +88,6 @@ def plot_scores(selector: Any, *, ax: Axes | None = None) -> Axes:
         ax.set_xscale("log")
     ax.set(xlabel="rank", ylabel="score")
     ax.legend(frameon=False)
-    _titled(ax, f"Scores by {found.method}")
     return ax
 
 
@@ -117,7 +108,7 @@ def plot_redundancy(
     %(X)s
     %(feature_names)s
     max_features : int, default=40
-        Draw at most so many, the best.
+        Draw at most this many, the best.
     %(axes)s
     >>> inspection.plot_redundancy(selector, X).get_title()
     'Correlations among the 16 selected'
@@ -125,7 +116,8 @@ def plot_redundancy(
     found = Findings(selector, X, feature_names)
     correlations = found.correlations[:max_features, :max_features]
     k, n_shown = found.n_selected, len(correlations)
-    ax = _axes(ax, height=5.4)
+    which = f"the {k} selected" if n_shown == k else f"the best {n_shown} of {k} selected"
+    ax = _axes(ax, f"Correlations among {which}", height=5.4)
     from matplotlib.colors import LinearSegmentedColormap
 
     colors = LinearSegmentedColormap.from_list("correlation", DIVERGING)
@@ -134,15 +126,13 @@ def plot_redundancy(
     bar.set_label("correlation")
     bar.outline.set_visible(False)
     if n_shown <= _MOST_LABELS:
-        labels = _labels(found.names[found.chosen[:n_shown]])
+        labels = [shortened(name, _NAME_WIDTH) for name in found.names[found.chosen[:n_shown]]]
         size = 9 if n_shown <= 20 else 7
         # A name is no formula, whatever signs it holds.
         ax.set_xticks(range(n_shown), labels, rotation=90, fontsize=size, parse_math=False)
         ax.set_yticks(range(n_shown), labels, fontsize=size, parse_math=False)
     else:
         ax.set(xlabel="rank", ylabel="rank")
-    which = f"the {k} selected" if n_shown == k else f"the best {n_shown} of {k} selected"
-    _titled(ax, f"Correlations among {which}")
     ax.spines[:].set_visible(False)
     return ax
 
@@ -158,11 +148,10 @@ def plot_stability(
     explanation : pandas.DataFrame
         What `explain` returned, with `n_subsamples` of 1 or more.
     max_features : int, default=30
-        Draw at most so many, the best by rank; the last selected and the first left out are where
-        it is interesting.
+        Draw at most this many, by rank, around the cut between the selected and the others.
     %(axes)s
     >>> inspection.plot_stability(inspection.explain(selector, X, n_subsamples=4)).get_xlabel()
-    'chosen again on so many subsamples, %'
+    'chosen again, % of subsamples'
     """
     if explanation["frequency"].isna().any():
         raise ValueError(
@@ -171,7 +160,9 @@ def plot_stability(
         )
     n_selected = int(explanation["selected"].sum())
     shown = explanation.iloc[around_the_cut(n_selected, len(explanation), max_features)]
-    ax = _axes(ax, height=max(2.4, 0.7 + 0.24 * len(shown)))
+    which = "features" if len(shown) == len(explanation) else "features on both sides of the cut"
+    title = f"How sure the choice is: {len(shown)} {which}"
+    ax = _axes(ax, title, height=max(2.4, 0.7 + 0.24 * len(shown)))
     frequency = 100 * shown["frequency"].to_numpy()
     reach = np.abs(100 * shown[["frequency_low", "frequency_high"]].to_numpy().T - frequency)
     kept = shown["selected"].to_numpy()
@@ -180,15 +171,14 @@ def plot_stability(
         if mask.any():
             ax.barh(places[mask], frequency[mask], color=color, height=0.7, label=label)
     ax.errorbar(frequency, places, xerr=reach, fmt="none", ecolor=INK, elinewidth=1, capsize=2.5)
-    ax.set_yticks(places, _labels(shown["name"]), fontsize=9, parse_math=False)
+    labels = [shortened(name, _NAME_WIDTH) for name in shown["name"]]
+    ax.set_yticks(places, labels, fontsize=9, parse_math=False)
     ax.set(xlim=(0, 102), ylim=(len(shown) - 0.4, -0.6))
-    ax.set_xlabel("chosen again on so many subsamples, %")
+    ax.set_xlabel("chosen again, % of subsamples")
     ax.grid(axis="x", color=GRID)
     ax.set_axisbelow(True)
     # Where the bars are shortest, as a rule.
     ax.legend(loc="lower right", edgecolor=GRID, framealpha=0.9)
-    which = "features" if len(shown) == len(explanation) else "features on both sides of the cut"
-    _titled(ax, f"How sure the choice is: {len(shown)} {which}")
     return ax
 
 
@@ -206,8 +196,10 @@ def plot_explained_variance(selector: Any, X: Any, *, ax: Axes | None = None) ->
     """
     found = Findings(selector, X)
     numbers = np.arange(1, found.n_selected + 1)
+    # Of very many features the share is not known.
+    known = found.explained[~np.isnan(found.explained)]
+    ax = _axes(ax, f"{known.size} features explain {100 * known[-1]:.1f} %")
     marker: dict[str, Any] = {"marker": "o", "ms": 4} if numbers.size <= 40 else {}
-    ax = _axes(ax)
     bound = "as many principal components"
     ax.plot(numbers, 100 * found.bound, color=BOUND, lw=1.5, ls="--", label=bound)
     ax.plot(numbers, 100 * found.explained, color=KEPT, lw=2, label="selected features", **marker)
@@ -215,9 +207,6 @@ def plot_explained_variance(selector: Any, X: Any, *, ax: Axes | None = None) ->
     ax.locator_params(axis="x", integer=True)
     ax.grid(axis="y", color=GRID)
     ax.legend(frameon=False, loc="lower right")
-    # Of very many features the share is not known.
-    known = found.explained[~np.isnan(found.explained)]
-    _titled(ax, f"{known.size} features explain {100 * known[-1]:.1f} %")
     return ax
 
 
@@ -241,7 +230,7 @@ def plot_pixels(
     """
     found = Findings(selector)
     height, width = check_image_shape(image_shape, found.n_features)
-    ax = _axes(ax, width=4.8, height=4.8)
+    ax = _axes(ax, f"{found.n_selected} of {height * width} pixels", width=4.8, height=4.8)
     from matplotlib.collections import PatchCollection
     from matplotlib.patches import Rectangle
 
@@ -259,22 +248,14 @@ def plot_pixels(
     )
     ax.set(xticks=[], yticks=[])
     ax.spines[:].set_color(GRID)
-    _titled(ax, f"{found.n_selected} of {height * width} pixels")
     return ax
 
 
-def _axes(ax: Axes | None, width: float = 6.4, height: float = 4.0) -> Axes:
+def _axes(ax: Axes | None, title: str, width: float = 6.4, height: float = 4.0) -> Axes:
     with needs("bsufs.inspection.plots", "plot"):
         import matplotlib.pyplot as plt
     if ax is None:
         _, ax = plt.subplots(figsize=(width, height), layout="constrained")
     ax.spines[["top", "right"]].set_visible(False)
-    return ax
-
-
-def _titled(ax: Axes, title: str) -> None:
     ax.set_title(title, fontsize=11, color=INK, parse_math=False)
-
-
-def _labels(names: Any) -> list[str]:
-    return [shortened(str(name), _NAME_WIDTH) for name in names]
+    return ax

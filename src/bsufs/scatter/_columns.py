@@ -42,7 +42,7 @@ class ColumnScatter(Scatter):
 
     restriction_pays = 0.5
     # A row takes two rounds among the workers, and so do as many as this.
-    rows_at_once = 16
+    rows_at_once = 64
 
     def __init__(self, blocks: Sequence[Block], n_rows: int, weight: float, diagonal: Array):
         self.blocks = [block for block in blocks if block.features.size]
@@ -95,8 +95,7 @@ class ColumnScatter(Scatter):
         everything = np.arange(self.shape[0])
         left = call(_same, self.columns(everything[rows]))
         across = self.gathered(self.each(_transposed_image, left))
-        result: Array = np.ascontiguousarray(across[everything[columns]].T)
-        return result
+        return np.ascontiguousarray(across[everything[columns]].T)
 
     def _restricted(self, features: Indices) -> Scatter:
         if 8 * self.n_rows * features.size <= _SMALL_HERE:
@@ -122,15 +121,13 @@ class ColumnScatter(Scatter):
 
     def _sample_product(self, y: Array) -> Array:
         (product,) = compute([total(self.each(_sample_image, call(_same, y)))])
-        result: Array = product
-        return result
+        return product
 
     def _explained_gains(self, features: Indices) -> Array:
         chosen = self.columns(features)
         lower = ridged_cholesky(chosen.T @ chosen)
         gains = self.each(_regression_gains, call(_same, chosen), call(_same, lower))
-        result: Array = compute([total(gains)])[0]
-        return result
+        return compute([total(gains)])[0]
 
     def _explained_by_many(self, features: Indices) -> float:
         chosen = np.zeros(self.shape[0], dtype=bool)
@@ -174,5 +171,4 @@ def _some_columns(X: Array, columns: Indices) -> Array:
 
 def _regression_gains(X: Array, chosen: Array, lower: Array) -> Array:
     whitened = linalg.solve_triangular(lower, chosen.T @ X, lower=True, check_finite=False)
-    gains: Array = np.einsum("ij,ij->i", whitened, whitened)
-    return gains
+    return np.einsum("ij,ij->i", whitened, whitened)

@@ -52,7 +52,7 @@ class FactoredScatter(Scatter):
     """S = Xc'Xc of centered rows, each scaled by the root of its weight; kept, not copied."""
 
     # Xc is as large as the data; a second copy of most of it would be felt.
-    restriction_pays = 0.7
+    restriction_pays = 0.5
 
     def __init__(self, Xc: Array, total_weight: float) -> None:
         n, d = Xc.shape
@@ -62,14 +62,17 @@ class FactoredScatter(Scatter):
         # Centering costs one dimension.
         self.max_rank = min(max(n - 1, 1), d)
 
+    def centered_rows(self) -> Array:
+        """Return the centered rows."""
+        return self.Xc
+
     def _product(self, W: Array) -> Array:
         return self.Xc.T @ (self.Xc @ W)
 
     def _diagonal(self) -> Array:
         if "diagonal" not in self._remembered:
             self._remembered["diagonal"] = np.einsum("ij,ij->j", self.Xc, self.Xc)
-        diagonal: Array = self._remembered["diagonal"]
-        return diagonal
+        return self._remembered["diagonal"]
 
     def _block(self, rows: Any, columns: Any) -> Array:
         return self.Xc[:, rows].T @ self.Xc[:, columns]

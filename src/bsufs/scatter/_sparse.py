@@ -35,6 +35,8 @@ class SparseScatter(Scatter):
 
     # A copy of the non-zeros pays when about half of them have gone.
     restriction_pays = 0.5
+    # A pass over the data for many rows costs little more than for one.
+    rows_at_once = 64
 
     def __init__(
         self, X: Any, sample_weight: Array | None = None, order: Indices | None = None
@@ -67,8 +69,7 @@ class SparseScatter(Scatter):
 
     def _column_sums(self) -> Array:
         weight = np.ones(self._X.shape[0]) if self._weight is None else self._weight
-        sums: Array = self._X.T @ weight
-        return sums
+        return self._X.T @ weight
 
     def _squared_deviations(self) -> Array:
         """Return the diagonal of S, exactly zero for constant columns.

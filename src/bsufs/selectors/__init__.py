@@ -5,8 +5,8 @@ from importlib import import_module
 
 from bsufs.selectors._base import BaseSelector, ScoringSelector
 from bsufs.selectors._checks import check_selector
-from bsufs.selectors.aligned_bsufs import AlignedBSUFS
 from bsufs.selectors.bsufs import BSUFS, SparsityPath, bsufs_path
+from bsufs.selectors.cluster_alignment import ClusterAlignment
 from bsufs.selectors.column_subset import ColumnSubset
 from bsufs.selectors.fen_pcafs import FENPCAFS
 from bsufs.selectors.fspca import FSPCA
@@ -33,7 +33,7 @@ __all__ = [
     "SPCAFS",
     "SPCAPSD",
     "UDFS",
-    "AlignedBSUFS",
+    "ClusterAlignment",
     "ColumnSubset",
     "LaplacianScore",
     "MaxVariance",

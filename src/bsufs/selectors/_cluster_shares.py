@@ -10,7 +10,11 @@ import numpy as np
 from scipy import sparse
 
 from bsufs._typing import Array, Indices
+from bsufs.scatter._base import batches
 from bsufs.selectors._columns import varying_columns
+
+# Cluster means of so many bytes are computed at a time.
+_BLOCK_BYTES = 2**20
 
 
 class Clusters:
@@ -45,41 +49,51 @@ class SampleOfRows(Protocol):
 
 
 class LocalRows:
-    """Rows in memory; where they are sparse the mean is taken off without storing that."""
+    """Rows in memory, centered; of sparse ones the mean is taken off without storing that."""
 
-    def __init__(self, X: Any, unit_exponent: int) -> None:
+    def __init__(self, X: Any, mean: Array, squares: Array) -> None:
         self.n_rows = X.shape[0]
-        self._mean = np.zeros(X.shape[1])
+        self._X, self._mean, self._squares = X, mean, squares
+
+    @classmethod
+    def of(cls, X: Any, unit_exponent: int) -> LocalRows:
+        """Center rows, in units of two to some power."""
         # What centering leaves of a constant column is rounding, of which a share means nothing.
-        self._varying = varying_columns(X)
+        varying = varying_columns(X)
         if sparse.issparse(X):
-            self._X = sparse.csr_array(X, dtype=np.float64, copy=True)
-            self._X.data = np.ldexp(self._X.data, -unit_exponent)
-            self._mean = np.asarray(self._X.mean(axis=0)).ravel()
-            total = np.asarray(self._X.multiply(self._X).sum(axis=0)).ravel()
-            self._squares = np.maximum(total - self.n_rows * self._mean**2, 0.0)
-            return
-        self._X = np.ldexp(np.asarray(X, dtype=np.float64), -unit_exponent)
-        self._X -= self._X.mean(axis=0)
-        self._squares = np.einsum("ij,ij->j", self._X, self._X)
+            X = sparse.csr_array(X, dtype=np.float64, copy=True)
+            X.data = np.ldexp(X.data, -unit_exponent)
+            mean = np.asarray(X.mean(axis=0)).ravel()
+            total = np.asarray(X.multiply(X).sum(axis=0)).ravel()
+            squares = np.maximum(total - X.shape[0] * mean**2, 0.0)
+            return cls(X, mean, np.where(varying, squares, 0.0))
+        X = np.array(X, dtype=np.float64, order="C")
+        if unit_exponent:
+            np.ldexp(X, -unit_exponent, out=X)
+        X -= X.mean(axis=0)
+        return cls.centered(X, np.where(varying, np.einsum("ij,ij->j", X, X), 0.0))
+
+    @classmethod
+    def centered(cls, Xc: Array, squares: Array) -> LocalRows:
+        """Take rows that are centered, and the sums of squares of their columns."""
+        return cls(Xc, np.zeros(Xc.shape[1]), squares)
 
     def __matmul__(self, V: Array) -> Array:
         return np.asarray(self._X @ V - self._mean @ V)
 
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""
-        shares = np.zeros(self._mean.size)
-        for clusters in found:
-            shares += self._share_between(clusters) - clusters.share_by_chance
-        return shares
-
-    def _share_between(self, clusters: Clusters) -> Array:
-        """Return the weighted share of each column's variance that lies between clusters."""
-        sums = clusters.means @ self._X
-        sums = sums.toarray() if sparse.issparse(sums) else sums
-        sums = sums - clusters.means.sum(axis=1)[:, None] * self._mean
-        between = np.einsum("ij,ij->j", sums, sums)
-        shares: Array = np.zeros_like(between)
-        known = self._varying & (self._squares > 0)
-        np.divide(between, self._squares, out=shares, where=known)
-        return np.minimum(shares, 1.0, out=shares)
+        means = sparse.vstack([clusters.means for clusters in found], format="csr")
+        of_all = means.sum(axis=1)[:, None]
+        first = np.cumsum([0, *(clusters.means.shape[0] for clusters in found[:-1])])
+        shares = np.empty(self._squares.size)
+        # Some columns at a time, which stay in the cache for all clusterings.
+        for columns in batches(shares.size, means.shape[0], _BLOCK_BYTES):
+            sums = means @ self._X[:, columns]
+            sums = sums.toarray() if sparse.issparse(sums) else sums
+            sums -= of_all * self._mean[columns]
+            between = np.add.reduceat(sums**2, first, axis=0)
+            squares = np.broadcast_to(self._squares[columns], between.shape)
+            share = np.divide(between, squares, out=np.zeros_like(between), where=squares > 0)
+            shares[columns] = np.minimum(share, 1.0).sum(axis=0)
+        return shares - sum(clusters.share_by_chance for clusters in found)

@@ -21,7 +21,7 @@ from bsufs.scatter import Scatter, ScatterAccumulator, safe_unit_exponent
 from bsufs.scatter._accumulate import centered_rows
 from bsufs.selectors._cluster_shares import Clusters, LocalRows, SampleOfRows
 from bsufs.selectors._columns import ContentKey
-from bsufs.selectors._data import FitData
+from bsufs.selectors._data import ColumnProblem, FitData
 from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._validation import (
     NonFinite,
@@ -98,13 +98,13 @@ class DaskData(FitData):
     def _cut_by_columns(self) -> bool:
         return cut_by_columns(self.X)
 
-    def some_rows(self, sample: RowSample, places: Indices) -> SampleOfRows:
+    def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
         """Return a sample of the rows, here or with the workers."""
         if self._cut_by_columns:
             scatter: Any = self.scatter
-            return DaskRows(scatter, places, sample.numbers(self.X.shape[0]))
+            return DaskRows(scatter, problem.places, sample.numbers(self.X.shape[0]))
         rows = _gathered_rows(self.X, sample)
-        return LocalRows(rows[:, self.order[places]], self.scatter.unit_exponent)
+        return LocalRows.of(rows[:, problem.order], problem.scatter.unit_exponent)
 
 
 class DaskRows:
@@ -123,22 +123,20 @@ class DaskRows:
         spread[self._places] = V
         pieces = self._scatter.pieces(spread)
         (product,) = compute([total(self._scatter.each(_image, self._rows, pieces))])
-        result: Array = product
-        return result
+        return product
 
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""
         lazy = self._scatter.each(_shares, self._rows, tuple(found))
-        shares: Array = self._scatter.gathered(lazy)[self._places]
-        return shares
+        return self._scatter.gathered(lazy)[self._places]
 
 
 def _image(X: Array, rows: Indices | None, V: Array) -> Array:
-    return LocalRows(X if rows is None else X[rows], 0) @ V
+    return LocalRows.of(X if rows is None else X[rows], 0) @ V
 
 
 def _shares(X: Array, rows: Indices | None, found: Sequence[Clusters]) -> Array:
-    return LocalRows(X if rows is None else X[rows], 0).shares_beyond_chance(found)
+    return LocalRows.of(X if rows is None else X[rows], 0).shares_beyond_chance(found)
 
 
 def cut_by_columns(X: Any) -> bool:

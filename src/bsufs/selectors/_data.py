@@ -13,7 +13,7 @@ from bsufs.scatter import Scatter, make_scatter
 from bsufs.selectors._cluster_shares import LocalRows, SampleOfRows
 from bsufs.selectors._columns import canonical_order, column_variances
 from bsufs.selectors._row_sample import RowSample
-from bsufs.solvers.principal import require_variation
+from bsufs.solvers.components import require_variation
 
 
 class FitData:
@@ -72,9 +72,13 @@ class FitData:
         """Given features, the share of the total variance that the first 1, 2, ... explain."""
         return ExplainedCurve(self.scatter, self.place)
 
-    def some_rows(self, sample: RowSample, places: Indices) -> SampleOfRows:
-        """Return a sample of the rows, with the columns at some places of `ordered`."""
-        return LocalRows(sample.of(self.X)[:, self.order[places]], self.scatter.unit_exponent)
+    def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
+        """Return a sample of the rows, with the columns of a problem."""
+        scatter = problem.scatter
+        rows = scatter.centered_rows()
+        if rows is not None and sample.numbers(len(rows)) is None and self.sample_weight is None:
+            return LocalRows.centered(rows, scatter.diagonal() / scatter.factor)
+        return LocalRows.of(sample.of(self.X)[:, problem.order], scatter.unit_exponent)
 
 
 class ExplainedCurve:

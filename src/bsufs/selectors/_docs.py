@@ -1,16 +1,17 @@
 """Parameters and attributes that repeat in the docstrings of the selectors, said once.
 
-A line `%(name)s` in the docstring of a class decorated with `fill_docstring` stands for the text of
-that name here. Other percent signs and braces mean nothing, so formulas stay as they are.
+A line `%(name)s` in the docstring of a selector stands for the text of that name here.
+Other percent signs and braces mean nothing, so formulas stay as they are.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from textwrap import indent
 from typing import TypeVar
 
-Class = TypeVar("Class", bound=type)
+Documented = TypeVar("Documented")
 
 _PLACEHOLDER = re.compile(r"^( *)%\((\w+)\)s$", re.MULTILINE)
 
@@ -71,11 +72,11 @@ stopping_reason_ : str
 }
 
 
-def fill_docstring(cls: Class) -> Class:
+def fill_docstring(documented: Documented, texts: Mapping[str, str] = _TEXTS) -> Documented:
     """Put the shared texts in the place of their names."""
     # Under `python -OO` there is no docstring.
-    if cls.__doc__:
-        cls.__doc__ = _PLACEHOLDER.sub(
-            lambda match: indent(_TEXTS[match[2]], match[1]), cls.__doc__
+    if documented.__doc__:
+        documented.__doc__ = _PLACEHOLDER.sub(
+            lambda match: indent(texts[match[2]], match[1]), documented.__doc__
         )
-    return cls
+    return documented

@@ -16,7 +16,7 @@ from bsufs.selectors._base import BaseSelector
 from bsufs.selectors._cluster_shares import LocalRows, SampleOfRows
 from bsufs.selectors._columns import ContentKey
 from bsufs.selectors._dask_input import DaskData, check_columns, is_dask
-from bsufs.selectors._data import FitData
+from bsufs.selectors._data import ColumnProblem, FitData
 from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._validation import require_positive_weight, require_two_rows
 
@@ -224,7 +224,7 @@ class StreamData(FitData):
             squares = np.ldexp(scatter.diagonal(), 2 * scatter.unit_exponent)
         return (squares / scatter.total_weight)[self.place]
 
-    def some_rows(self, sample: RowSample, places: Indices) -> SampleOfRows:
-        """Return the sample that the stream has drawn, with some columns."""
-        rows = self._stream.sampled_rows()[:, self.order[places]]
-        return LocalRows(rows, self.scatter.unit_exponent)
+    def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
+        """Return the sample that the stream has drawn, with the columns of a problem."""
+        rows = self._stream.sampled_rows()[:, problem.order]
+        return LocalRows.of(rows, problem.scatter.unit_exponent)

@@ -11,7 +11,6 @@ from bsufs.scatter import Scatter
 def aligned_columns(
     scatter: Scatter,
     target: Array,
-    scale: Array,
     n_picks: int,
     *,
     forced: Mask | None = None,
@@ -19,12 +18,12 @@ def aligned_columns(
 ) -> tuple[Indices, Array]:
     r"""Pick columns one by one so that their inner products are most like a target kernel.
 
-    The columns of a set A, each multiplied by its scale s, make the kernel
-    :math:`K_A = \sum_{i \in A} s_i^2 x_i x_i'` between samples. Its alignment with a kernel T is
+    The columns of a set A make the kernel :math:`K_A = \sum_{i \in A} x_i x_i'` between samples.
+    Its alignment with a kernel T is
 
     .. math:: \frac{\langle K_A, T \rangle}{\|K_A\|_F} =
-        \frac{\sum_{i \in A} t_i}{\bigl(\sum_{i, j \in A} s_i^2 s_j^2 S_{ij}^2\bigr)^{1/2}},
-        \qquad t_i = s_i^2 \, x_i' T x_i,
+        \frac{\sum_{i \in A} t_i}{\bigl(\sum_{i, j \in A} S_{ij}^2\bigr)^{1/2}},
+        \qquad t_i = x_i' T x_i,
 
     so no kernel is ever formed: a pick costs one row of S.
 
@@ -34,8 +33,6 @@ def aligned_columns(
         The operator S.
     target : array of shape (d,)
         The numbers t, not negative, up to a common factor.
-    scale : array of shape (d,)
-        The positive numbers s.
     n_picks : int
         How many to pick, at most the columns that are not barred.
     forced : array of bool of shape (d,), optional
@@ -57,13 +54,11 @@ def aligned_columns(
     >>> from bsufs.solvers.alignment import aligned_columns
     >>> X = np.array([[1.0, 1, 5], [1, 2, -5], [-1, -1, 5], [-1, -2, -5]])
     >>> halves = np.array([1.0, 1, -1, -1])  # T = halves halves'
-    >>> picks, _ = aligned_columns(
-    ...     make_scatter(X), (halves @ X) ** 2, np.ones(3), 2
-    ... )
+    >>> picks, _ = aligned_columns(make_scatter(X), (halves @ X) ** 2, 2)
     >>> picks.tolist()
     [0, 1]
     """
-    sizes = scatter.diagonal() * scale**2
+    sizes = scatter.diagonal()
     largest = sizes.max()
     unit = 1.0 / largest if largest > 0 else 1.0
     own = (sizes * unit) ** 2
@@ -86,8 +81,7 @@ def aligned_columns(
         free[pick] = False
         reached += target[pick]
         squared += 2.0 * crossed[pick] + own[pick]
-        row = known.row(pick, np.where(free, gains, -1.0)) * scale * (scale[pick] * unit)
-        crossed += row**2
+        crossed += (known.row(pick, np.where(free, gains, -1.0)) * unit) ** 2
     return picks, gains
 
 

@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from bsufs.inspection import Comparison, make_report
-from bsufs.inspection.page._comparison import selection_masks
-from bsufs.inspection.page._figures import overlap_map
+from bsufs.inspection.page._pictures import overlap_map
 from bsufs.selectors import MaxVariance
 
 
@@ -26,26 +25,24 @@ def test_overlap_is_common_over_all():
     masks = {"a": np.array([1, 1, 0, 0], bool), "b": np.array([0, 1, 1, 1], bool)}
     picture = overlap_map(masks)
     assert re.findall(r">(\d\.\d\d)</text>", picture) == ["1.00", "0.25", "0.25", "1.00"]
+    nothing = overlap_map({"a": masks["a"], "b": np.zeros(4, bool)})
+    assert re.findall(r">(\d\.\d\d)</text>", nothing) == ["1.00", "0.00", "0.00", "0.00"]
 
 
-def test_a_mask_or_numbers_and_its_own_name_once():
-    own = np.array([True, True, False, False])
-    comparison = Comparison(
-        pd.DataFrame(),
-        {"own": [3], "numbers": [2, 0], "mask": np.array([False, False, True, True])},
-    )
-    masks = selection_masks(comparison, "own", own)
-    assert list(masks) == ["own", "numbers", "mask"]
-    assert masks["own"].tolist() == own.tolist()
-    assert masks["numbers"].tolist() == [True, False, True, False]
-    assert masks["mask"].tolist() == [False, False, True, True]
-    assert selection_masks(Comparison(pd.DataFrame(), {"own": [0]}), "own", own) == {}
+def test_a_mask_or_numbers_and_its_own_name_once(data):
+    table = pd.DataFrame({"method": ["x"]})
+    selections = {"MaxVariance": [3], "numbers": [2, 0], "mask": np.arange(6) > 3}
+    page = _page(data, Comparison(table, selections))
+    # Beside what the page is about, columns 0 and 1.
+    numbers = re.search(r'data-values="([^"]*)"', page[page.index('id="overlap"') :]).group(1)
+    assert numbers == "[100,33,0,33,100,0,0,0,100]"
+    assert 'id="overlap"' not in _page(data, Comparison(table, {"MaxVariance": [0]}))
 
 
-@pytest.mark.parametrize("wrong", [[9], [-1], [], ["a"], [0.5], np.array([True, False])])
+@pytest.mark.parametrize("wrong", [[9], [-1], ["a"], [0.5], np.array([True, False])])
 def test_a_wrong_selection_is_named(data, wrong):
     comparison = Comparison(pd.DataFrame({"method": ["x"]}), {"x": wrong})
-    with pytest.raises(ValueError, match=r"comparison.selections\['x'\] must hold column numbers"):
+    with pytest.raises(ValueError, match=r"comparison.selections\['x'\] .*must .*got"):
         _page(data, comparison)
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
-from bsufs import BSUFS, AlignedBSUFS
+from bsufs import BSUFS, ClusterAlignment
 from bsufs.inspection import Findings, make_report
-from bsufs.inspection.page import _contents as contents_module
-from bsufs.inspection.page import _figures as figures_module
+from bsufs.inspection.page import _page as page_module
+from bsufs.inspection.page import _pictures as pictures_module
 from bsufs.selectors import LaplacianScore, MaxVariance
 from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
@@ -214,7 +214,7 @@ def test_sparse_constant_and_wild_data_are_described():
 def test_what_is_too_large_is_left_out(monkeypatch):
     X = factors()
     selector = MaxVariance(4).fit(X)
-    monkeypatch.setattr(figures_module, "_MOST_PIXELS", 5)
+    monkeypatch.setattr(pictures_module, "_MOST_PIXELS", 5)
     # The curve of more features than regression is worth.
     monkeypatch.setattr(Findings, "explained", np.array([0.5, 0.7, np.nan, np.nan]))
     monkeypatch.setattr(Findings, "bound", np.array([0.6, np.nan, np.nan, np.nan]))
@@ -296,7 +296,7 @@ def test_how_a_search_came_to_its_settings():
 
 
 def test_of_many_candidates_the_best_are_shown(monkeypatch):
-    monkeypatch.setattr(contents_module, "_MOST_CANDIDATES", 2)
+    monkeypatch.setattr(page_module, "_MOST_CANDIDATES", 2)
     X = factors()
     search = LabelFreeSearch(
         LaplacianScore(4), param_grid={"n_neighbors": [3, 4, 5]}, criterion="redundancy"
@@ -345,7 +345,7 @@ def test_clusters_are_shown_where_the_method_knows_of_them():
     X = np.random.default_rng(0).standard_normal((60, 8))
     X[:30, :3] += 4.0
     for selector, shown, hidden in (
-        (AlignedBSUFS(3), "share between clusters", "A step between the kept"),
+        (ClusterAlignment(3), "share between clusters", "A step between the kept"),
         (BSUFS(3), "A step between the kept", "share between clusters"),
     ):
         page = make_report(selector.fit(X), X, n_subsamples=0)

@@ -3,7 +3,6 @@
 from bsufs._extras import needs
 
 with needs("bsufs.inspection.page", "report"):
-    from bsufs.inspection.page._comparison import Comparison
-    from bsufs.inspection.page._page import make_report
+    from bsufs.inspection.page._page import Comparison, make_report
 
 __all__ = ["Comparison", "make_report"]

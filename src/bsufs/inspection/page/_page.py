@@ -2,28 +2,73 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Mapping, Sequence
+import platform
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
+import bsufs.selectors
 from bsufs._atomic import atomic_write
 from bsufs._names import shortened
 from bsufs.inspection._docs import fill_docstring
 from bsufs.inspection.explanation import why
-from bsufs.inspection.findings import Findings, check_image_shape
-from bsufs.inspection.page import _contents as contents
-from bsufs.inspection.page._comparison import Comparison, selection_masks
-from bsufs.inspection.page._figures import MOST_BARS, MOST_CELLS, overlap_map, pictures
+from bsufs.inspection.findings import Findings, Reason, check_image_shape
+from bsufs.inspection.page._pictures import MOST_BARS, MOST_CELLS, overlap_map, pictures
 from bsufs.inspection.page._templates import rendered
+from bsufs.metrics.label_free import column_numbers
+from bsufs.tuning.criteria import CRITERIA
 
-_NOT_ASKED_FOR = "It was not asked for."
-_LONGEST_TITLE, _LONGEST_COMMAND = 300, 4000
-# A longer table would fill dozens of sheets with features that were left out.
-_MOST_PRINTED = 150
+# Variances that differ by this share are those of columns that were standardized.
+_ALIKE = 1e-6
+_MOST_CANDIDATES = 100
+_MEANINGS = {
+    "reconstruction": "how much of rows not seen the features explain",
+    "permutation_gap": "how much more they explain than where nothing is related",
+    "clustering_agreement": "how far k-means finds the clusters that it finds on all features",
+    "restart_agreement": "how far restarts of k-means find the same clusters",
+    "redundancy": "how far the features repeat one another",
+    "stability": "how far the method selects the same on other rows",
+    "rank_mean": "the mean of the ranks by the others, from 0 to 1",
+}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Other methods: their numbers, what they select, and what a reader should know.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        One row per method, its name first; shown as it is.
+    selections : mapping of str to array of int or bool, default={}
+        The columns that each method selects, as numbers or as a mask. From these the page draws
+        how far the methods agree, and says of each feature how many others choose it.
+    notes : sequence of str, default=()
+        Paragraphs below the table, such as what its columns mean.
+    baselines : collection of str, default=()
+        Methods of the table that are there to be beaten, such as random columns; they are marked.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bsufs.inspection import Comparison
+    >>> table = pd.DataFrame({"method": ["MaxVariance"], "seconds": [0.001]})
+    >>> Comparison(table, {"MaxVariance": [0, 2]}).selections
+    {'MaxVariance': [0, 2]}
+    """
+
+    table: pd.DataFrame
+    selections: Mapping[str, Any] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    baselines: Collection[str] = ()
 
 
 @fill_docstring
@@ -56,7 +101,7 @@ def make_report(
     %(selector)s
     %(X)s
     path : path-like, optional
-        File to write, whole or not at all; one that is there is replaced. None returns the page.
+        File to write, whole or not at all; an existing one is replaced. None returns the page.
     title : str, optional
         Heading of the page.
     %(feature_names)s
@@ -71,10 +116,10 @@ def make_report(
     command : str, optional
         The command that repeats it; lines of Python by default.
     preparation : str, optional
-        Lines of Python that make X of the numbers of the table, where these are not X itself.
+        Lines of Python that turn the numbers of the table into X, where they are not X itself.
     max_rows : int, default=1000
-        Rows of the table of features at most. Where there are more features, the table shows the
-        selected and those next in rank, and says so.
+        Most rows in the table of features. Where there are more features, the table shows the
+        selected ones and those next in rank, and says so.
 
     Returns
     -------
@@ -100,41 +145,43 @@ def make_report(
     found = Findings(selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs)
     if image_shape is not None:
         image_shape = check_image_shape(image_shape, found.n_features)
-    heading = f"{found.method} kept {found.n_selected} of {found.n_features} features"
     columns = found.best_first[:max_rows].tolist()
     if isinstance(comparison, pd.DataFrame):
         comparison = Comparison(comparison)
-    masks = {}
-    if comparison is not None:
-        masks = selection_masks(comparison, found.method, found.selector.support_)
-    others = {name: mask for name, mask in masks.items() if name != found.method}
+    others, d = {}, found.n_features
+    selections = {} if comparison is None else comparison.selections
+    for name, chosen in selections.items():
+        if name != found.method:
+            numbers = column_numbers(chosen, d, f"comparison.selections[{name!r}]")
+            others[name] = np.isin(range(d), numbers)
     spread = np.sqrt(found.variance_share[found.variance_share > 0])
+    is_public = hasattr(bsufs.selectors, found.method)
     page = rendered(
         found=found,
-        title=shortened(title or heading, _LONGEST_TITLE),
+        title=title or f"{found.method} kept {found.n_selected} of {found.n_features} features",
         redundancy=np.abs(found.correlations[np.triu_indices(found.n_selected, 1)]),
         spread=spread.max() / np.median(spread) if spread.size else 1.0,
         n_wavering=np.sum(found.stability.frequency[found.chosen] < 0.5),
-        settings=contents.settings_in_words(found.selector),
-        data=contents.data_in_numbers(found) | _in_words(about),
-        tuning=contents.tuning(found.search),
+        settings=_changed_parameters(found.selector),
+        data={**_data_in_numbers(found), **(about or {})},
+        tuning=_tuning(found.search),
         pictures=pictures(found, image_shape),
         n_bars=MOST_BARS,
         n_cells=MOST_CELLS,
-        not_measured=str(found.stability.failure or "")
-        if n_subsamples
-        else "It was not asked for.",
         why=why,
         columns=columns,
-        many=len(columns) > _MOST_PRINTED,
         n_others=len(others),
         others={c: [name for name, mask in others.items() if mask[c]] for c in columns},
         comparison=comparison,
-        overlap=overlap_map(masks) if masks else None,
-        command=shortened(command or "", _LONGEST_COMMAND),
-        preparation=preparation or "",
-        python=contents.python_lines(found.selector),
-        versions=contents.versions(),
+        overlap=overlap_map({found.method: found.selector.support_, **others}) if others else None,
+        command=command,
+        preparation=preparation,
+        module="bsufs.selectors" if is_public else type(found.selector).__module__,
+        versions={
+            "bsufs": bsufs.__version__,
+            "Python": platform.python_version(),
+            **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
+        },
     )
     if path is None:
         return page
@@ -143,9 +190,58 @@ def make_report(
     return Path(path)
 
 
-def _in_words(about: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return what a caller wants to be said, as text."""
-    return {
-        shortened(str(name)): shortened(str(value), contents.VALUE_WIDTH)
-        for name, value in (about or {}).items()
+def _changed_parameters(selector: Any) -> dict[str, str]:
+    """Return the parameters that differ from their defaults, as Python writes them."""
+    signature = inspect.signature(type(selector).__init__).parameters
+    defaults = {name: repr(parameter.default) for name, parameter in signature.items()}
+    words = {name: repr(value) for name, value in selector.get_params(deep=False).items()}
+    return {name: value for name, value in words.items() if value != defaults.get(name)}
+
+
+def _data_in_numbers(found: Findings) -> dict[str, str]:
+    """Return what is known of the data."""
+    X, share = found.data.X, found.variance_share
+    lines = {
+        "Rows": f"{X.shape[0]}",
+        "Features": f"{found.n_features}",
+        "Constant columns": f"{np.sum(share <= 0)}",
+        "Duplicates of a kept feature": f"{np.sum(found.reasons == Reason.DUPLICATE)}",
     }
+    if sparse.issparse(X):
+        lines["Stored as"] = f"sparse, {X.nnz / (X.shape[0] * X.shape[1]):.2%} of the entries"
+    varying = share[share > 0]
+    if varying.size > 1 and np.ptp(varying) <= _ALIKE * varying.max():
+        lines["Variance"] = "the same in all columns that vary"
+    elif varying.size:
+        # Of equal ones the better ranked.
+        largest = found.best_first[share[found.best_first].argmax()]
+        name = shortened(found.names[largest], 60)
+        lines["Largest variance"] = f"{name}, {share.max():.2%} of the total"
+    return lines
+
+
+def _tuning(search: Any) -> dict[str, Any] | None:
+    """Return how a search came to its settings."""
+    if getattr(search, "criteria_", None) is None:
+        return None
+    candidates = pd.DataFrame(search.criteria_).sort_values("rank", kind="stable")
+    candidates.insert(0, "rank", candidates.pop("rank"))
+    decisive = getattr(search.criterion, "name", search.criterion)
+    headings = {name: _candidate_heading(name, decisive) for name in candidates}
+    return {
+        "n_tried": len(candidates),
+        "decisive": decisive.replace("_", " ").capitalize(),
+        "chosen": ", ".join(f"{name}={value!r}" for name, value in search.best_params_.items()),
+        "table": candidates.head(_MOST_CANDIDATES).rename(columns=headings),
+        "meanings": {name: _MEANINGS[name] for name in candidates if name in _MEANINGS},
+    }
+
+
+def _candidate_heading(name: str, decisive: str) -> str:
+    if name == "n_features":
+        return "features"
+    if name not in CRITERIA:
+        return name.removeprefix("param_")
+    larger = getattr(CRITERIA[name], "larger_is_better", True)
+    role = "decides, " if name == decisive else ""
+    return f"{name.replace('_', ' ')} ({role}{'larger' if larger else 'smaller'} is better)"

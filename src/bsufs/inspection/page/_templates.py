@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+from pandas import isna
+from pandas.api.types import is_float, is_integer, is_scalar
 
 from bsufs import _colors
 from bsufs._names import shortened
@@ -29,12 +28,16 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     templates.globals["colors"] = _colors
-    templates.tests |= {"known": _is_known, "numeric": _is_numeric}
+    templates.tests |= {
+        "known": _is_known,
+        # A cell of a column of numbers, be it a number or nothing.
+        "numeric": lambda value: is_integer(value) or is_float(value) or not _is_known(value),
+    }
     templates.filters |= {
         "shortened": lambda name, width: shortened(str(name), width),
         "coordinate": lambda value: f"{value:.2f}".rstrip("0").rstrip("."),
         "percent": lambda share, digits=0: f"{share:.{digits}%}",
-        "in_few_digits": _in_few_digits,
+        "in_few_digits": lambda value: str(value) if is_integer(value) else f"{value:.4g}",
         # The sign that print uses instead of a hyphen.
         "minus": lambda number: number.replace("-", "\N{MINUS SIGN}"),
     }
@@ -42,43 +45,17 @@ def environment() -> Environment:
 
 
 def rendered(**parts: Any) -> str:
-    """Return the page, with its own style and script."""
-    style, script = (
-        (files(__package__) / "templates" / name).read_text(encoding="utf-8")
-        for name in ("selection.css", "selection.js")
-    )
-    # Style and script are files of this package, not data.
-    return (
-        environment()
-        .get_template("selection.html.j2")
-        .render(policy=_policy(style, script), style=Markup(style), script=Markup(script), **parts)
-    )
-
-
-def _policy(style: str, script: str) -> str:
-    """Return the content security policy: this style, this script, and nothing from anywhere."""
-    hashes = [
-        base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-        for text in (style, script)
-    ]
-    return (
-        f"default-src 'none'; style-src 'sha256-{hashes[0]}'; script-src 'sha256-{hashes[1]}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
+    """Return the page, with its own style and script, and a policy that allows nothing else."""
+    own, policy = {}, "default-src 'none'; "
+    for kind, name in (("style", "selection.css"), ("script", "selection.js")):
+        content = (files(__package__) / "templates" / name).read_text(encoding="utf-8")
+        digest = base64.b64encode(hashlib.sha256(content.encode("utf-8")).digest())
+        policy += f"{kind}-src 'sha256-{digest.decode('ascii')}'; "
+        # A file of this package, not data.
+        own[kind] = Markup(content)
+    policy += "img-src data:; base-uri 'none'; form-action 'none'"
+    return environment().get_template("selection.html.j2").render(policy=policy, **own, **parts)
 
 
 def _is_known(value: Any) -> bool:
-    is_nan = isinstance(value, float) and math.isnan(value)
-    return not (value is None or value is pd.NA or is_nan)
-
-
-def _is_numeric(value: Any) -> bool:
-    """Return whether a cell belongs to a column of numbers, be it a number or nothing."""
-    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return is_number or not _is_known(value)
-
-
-def _in_few_digits(value: Any) -> str:
-    if not _is_known(value):
-        return "\N{EN DASH}"
-    return str(value) if isinstance(value, int | np.integer) else f"{value:.4g}"
+    return not (is_scalar(value) and isna(value))

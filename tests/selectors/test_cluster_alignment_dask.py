@@ -1,4 +1,4 @@
-"""AlignedBSUFS on Dask collections: the same answers as on arrays, and no X in one place."""
+"""ClusterAlignment on Dask collections: the same answers as on arrays, and no X in one place."""
 
 import dask
 import dask.array as da
@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from dask.callbacks import Callback
 
-from bsufs.selectors import AlignedBSUFS
+from bsufs.selectors import ClusterAlignment
 
 
 def clustered(n, d, seed=0):
@@ -25,9 +25,8 @@ WIDE, TALL = clustered(60, 150), clustered(300, 40)
 
 
 def assert_twins(X, expected, **parameters):
-    found = AlignedBSUFS(9, **parameters).fit(X)
+    found = ClusterAlignment(9, **parameters).fit(X)
     np.testing.assert_array_equal(found.ranking_, expected.ranking_)
-    np.testing.assert_array_equal(found.survival_, expected.survival_)
     np.testing.assert_allclose(found.scores_, expected.scores_, atol=1e-8)
     np.testing.assert_allclose(found.cluster_shares_, expected.cluster_shares_, atol=1e-8)
     assert found.n_clusters_ == expected.n_clusters_
@@ -48,7 +47,7 @@ def assert_twins(X, expected, **parameters):
     ],
 )
 def test_any_cut_gives_the_same(X, chunks, max_samples, scheduler):
-    expected = AlignedBSUFS(9, max_samples=max_samples).fit(X)
+    expected = ClusterAlignment(9, max_samples=max_samples).fit(X)
     with dask.config.set(scheduler=scheduler):
         assert_twins(da.from_array(X, chunks=chunks), expected, max_samples=max_samples)
 
@@ -56,7 +55,7 @@ def test_any_cut_gives_the_same(X, chunks, max_samples, scheduler):
 @pytest.mark.parametrize("X", [WIDE, TALL], ids=["wide", "tall"])
 def test_features_that_must_or_must_not_be_kept(X):
     named = {"must_keep": [1], "never_keep": [0, 3, 20]}
-    expected = AlignedBSUFS(9, **named).fit(X)
+    expected = ClusterAlignment(9, **named).fit(X)
     assert expected.support_[1]
     assert not expected.support_[[0, 3, 20]].any()
     assert_twins(da.from_array(X, chunks=(len(X), 30)), expected, **named)
@@ -65,17 +64,17 @@ def test_features_that_must_or_must_not_be_kept(X):
 @pytest.mark.parametrize("max_samples", [50, 4096])
 def test_a_data_frame_gives_the_same_and_keeps_its_names(max_samples):
     frame = pd.DataFrame(TALL, columns=[f"gene {i}" for i in range(40)])
-    expected = AlignedBSUFS(9, max_samples=max_samples).fit(frame)
+    expected = ClusterAlignment(9, max_samples=max_samples).fit(frame)
     lazy = dd.from_pandas(frame, npartitions=5)
     assert_twins(lazy, expected, max_samples=max_samples)
     # Partitions that turn out to be empty, and lengths that nobody knows.
     kept = frame[frame["gene 0"] > 3.5]
     filtered = lazy[lazy["gene 0"] > 3.5]
-    expected = AlignedBSUFS(9, max_samples=max_samples).fit(kept)
+    expected = ClusterAlignment(9, max_samples=max_samples).fit(kept)
     assert_twins(filtered, expected, max_samples=max_samples)
     assert_twins(
         filtered.to_dask_array(),
-        AlignedBSUFS(9, max_samples=max_samples).fit(kept.to_numpy()),
+        ClusterAlignment(9, max_samples=max_samples).fit(kept.to_numpy()),
         max_samples=max_samples,
     )
 
@@ -97,7 +96,7 @@ def test_nobody_holds_all_columns(monkeypatch):
     X = clustered(60, 900)
     largest = LargestResult()
     with largest, dask.config.set(scheduler="synchronous"):
-        AlignedBSUFS(9, n_components=5).fit(da.from_array(X, chunks=(60, 60)))
+        ClusterAlignment(9, n_components=5).fit(da.from_array(X, chunks=(60, 60)))
     assert 0 < largest.nbytes < X.nbytes / 10
 
 
@@ -107,4 +106,4 @@ def test_what_is_wrong_is_said_before_anything_is_read():
 
     lazy = da.from_array(WIDE, chunks=(60, 40)).map_blocks(fail, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(ValueError, match="at most the number of features"):
-        AlignedBSUFS(200).fit(lazy)
+        ClusterAlignment(200).fit(lazy)

@@ -1,4 +1,4 @@
-"""Charts and figures against the numbers they draw."""
+"""Pictures against the numbers they draw."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bsufs._colors import DIVERGING
-from bsufs.inspection.findings import Path, Stability
-from bsufs.inspection.page import _charts as charts
-from bsufs.inspection.page import _figures as figures
+from bsufs.inspection.findings import Stability
+from bsufs.inspection.page import _pictures as module
 
 
 def _circles(picture):
@@ -24,14 +23,14 @@ def _circles(picture):
     ]
 
 
-def _line(x, y, label="<b>", **settings):
+def _line(values, label="<b>", **settings):
     settings = {"title": "t", "x_label": "x", "y_label": "y", "y_range": (0, 100)} | settings
-    line = charts.Series(label, np.asarray(x), np.asarray(y, dtype=float), "red")
-    return charts.line_chart([line], describe=lambda *point: str(point), **settings)
+    line = module._Series(label, np.asarray(values, dtype=float), "red")
+    return module._line_chart([line], describe=lambda *point: str(point), **settings)
 
 
 def test_words_are_escaped():
-    picture = _line([1, 2], [0, 1], title='"<i>', x_label="&", y_label="<u>")
+    picture = _line([0, 1], title='"<i>', x_label="&", y_label="<u>")
     assert 'aria-label="&#34;&lt;i&gt;"' in picture
     assert ">&amp;</text>" in picture
     assert ">&lt;u&gt;</text>" in picture
@@ -41,12 +40,12 @@ def test_words_are_escaped():
 
 def test_points_lie_where_their_numbers_are():
     # The plot goes from 72 to 466 across and from 254 up to 34; what is not known is left out.
-    points = _circles(_line([1, 2, 3, 4], [0, 50, 100, np.nan]))
+    points = _circles(_line([0, 50, 100, np.nan]))
     assert points == [(72.0, 254.0), (203.33, 144.0), (334.67, 34.0)]
 
 
 def test_a_logarithmic_axis():
-    picture = _line([1, 2, 3], [100, 10, 1], y_range=(1, 100), log="y", mark=10)
+    picture = _line([100, 10, 1], y_range=(1, 100), log="y", mark=10)
     assert _circles(picture) == [(72.0, 34.0), (269.0, 144.0), (466.0, 254.0)]
     # The selection is marked.
     assert "M72 144H466" in picture
@@ -54,7 +53,7 @@ def test_a_logarithmic_axis():
 
 @pytest.mark.parametrize("log", ["", "x"])
 def test_many_points_are_thinned_with_their_ends(log):
-    points = _circles(_line(np.arange(1, 20_001), np.linspace(100, 0, 20_000), log=log))
+    points = _circles(_line(np.linspace(100, 0, 20_000), log=log))
     assert 100 < len(points) <= 240
     assert points[0] == (72.0, 34.0)
     assert points[-1] == (466.0, 254.0)
@@ -63,15 +62,15 @@ def test_many_points_are_thinned_with_their_ends(log):
 @settings(max_examples=60, deadline=None)
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.booleans())
 def test_ticks_are_few_and_within(low, span, whole):
-    ticks = charts.Scale(low, low + span, 0, 1).ticks(whole)
-    slack = 1e-6 * (abs(low) + span)
-    assert all(low - slack <= tick <= low + span + slack for tick in ticks)
+    ticks = module._Scale(low, low + span, 0, 1).ticks(whole)
+    slack = 1e-6 * (1 + abs(low) / span)
+    assert all(-slack <= place <= 1 + slack for place, _ in ticks)
     assert len(ticks) <= 7
     assert len(ticks) >= 2 or whole
 
 
 def _heat_map(values, names, low=-1):
-    return charts.heat_map(values, names, "title", "what", low, DIVERGING[-2 + low :])
+    return module._heat_map(values, names, "title", "what", low, DIVERGING[-2 + low :])
 
 
 def test_a_heat_map_holds_its_numbers():
@@ -103,7 +102,7 @@ def test_bars_and_their_intervals():
         selector=SimpleNamespace(ranking_=[1], support_=[True]),
         stability=Stability([0.5], [0.25], [0.75]),
     )
-    picture = charts.bar_chart(found, [0])
+    picture = module._drawn("bar_chart", found=found, columns=[0])
     # 170 is 0 and 464 is 100 per cent.
     assert 'width="147"' in picture
     assert "M243.5 40.5H390.5" in picture
@@ -111,7 +110,11 @@ def test_bars_and_their_intervals():
 
 
 def test_pixels_lie_row_by_row():
-    picture = charts.pixel_map(np.array([5]), ["p"], np.arange(6.0), (2, 3))
+    found = SimpleNamespace(
+        names=np.array([*"abcdep"], dtype=object), n_features=6, chosen=np.array([5]),
+        data=SimpleNamespace(X=np.arange(6.0)[None, :]),
+    )  # fmt: skip
+    picture = module._pixels(found, (2, 3))
     assert 'viewBox="0 0 3 2"' in picture
     assert "p: row 1, column 2, rank 1" in picture
     assert 'x="2.08" y="1.08"' in picture
@@ -125,7 +128,7 @@ def _scores(scores, n_selected=1):
         names=names, best_first=np.arange(len(scores)),
         n_features=len(scores), n_selected=n_selected,
     )  # fmt: skip
-    return figures._by_rank(found, np.asarray(scores), "score")
+    return module._by_rank(found, np.asarray(scores), "score")
 
 
 def test_each_score_says_whose_it_is():
@@ -142,8 +145,12 @@ def test_any_scores_can_be_drawn(scores):
 
 
 def test_each_step_says_what_remains():
-    path = Path(np.array([100, 10, 1]), np.array([0.1, 0.2, 0.3]), np.array([0.8, 0.7, 0.6]))
-    picture = figures._path(path, 10)
+    path = {
+        "n_alive": np.array([100, 10, 1]),
+        "lambda_row": np.array([0.1, 0.2, 0.3]),
+        "component_variance_ratio": np.array([0.9, 0.8, 0.7, 0.6]),
+    }
+    picture = module._path(SimpleNamespace(path=path, n_selected=10))
     words = "step 2: 10 features remain; weight 0.2; components carry 70.0% of the variance"
     assert words in picture
     assert "M72 144H466" in picture
@@ -153,7 +160,7 @@ def test_each_number_of_features_says_what_it_explains():
     found = SimpleNamespace(
         n_selected=3, explained=np.array([0.0, 0.5, 1.0]), bound=np.array([0.5, np.nan, 1.0])
     )
-    picture = figures._explained(found)
+    picture = module._explained(found)
     points = _circles(picture)
     assert {(72.0, 254.0), (269.0, 144.0), (466.0, 34.0), (72.0, 144.0)} <= set(points)
     assert len(points) == 5

@@ -1,0 +1,237 @@
+"""ClusterAlignment: columns in which the clusters of the leading components show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from bsufs._typing import Array, Indices, Mask
+from bsufs.metrics.kmeans import batched_kmeans
+from bsufs.scatter import Scatter
+from bsufs.selectors._base import Scored
+from bsufs.selectors._cluster_shares import Clusters, SampleOfRows
+from bsufs.selectors._columns import find_duplicates
+from bsufs.selectors._data import ColumnProblem, FitData
+from bsufs.selectors._parameters import COUNT, NUMBER_OF_COMPONENTS, constraints
+from bsufs.selectors._row_sample import RowSample
+from bsufs.selectors._streaming import StreamedSelector
+from bsufs.solvers.alignment import aligned_columns
+from bsufs.solvers.components import noise_edge, principal_frame
+from bsufs.solvers.neighbor_units import in_neighbor_units
+
+# No more components than this are looked at, and none for fewer rows than these: their directions
+# would follow single rows.
+_MOST_COMPONENTS, _ROWS_PER_COMPONENT = 24, 6
+# Nor are there more clusters than this, or smaller ones on average.
+_MOST_CLUSTERS, _ROWS_PER_CLUSTER = 32, 12
+# A column knows of clusters if its share between them is so many standard deviations above chance.
+_DEVIATIONS = 4.0
+# Columns beyond so many picks are ranked by what each would add at that point.
+_MOST_PICKS = 64
+
+
+@dataclass(repr=False, eq=False)
+class ClusterAlignment(StreamedSelector):
+    r"""Unsupervised feature selection by the clusters that all columns show together.
+
+    Clustering on selected columns should find what clustering on the whole data can find. So the
+    rows are clustered several times in the space of the leading principal components, and columns
+    are picked in which these clusters show, without picking the same thing twice. This is what
+    ``bsufs select`` does by default: of everything tried without labels it gave the best
+    clusterings on seventeen public datasets (see the documentation on choosing without labels).
+
+    Parameters
+    ----------
+    n_features_to_select : int, float or "auto", default="auto"
+        How many features to keep: a number, a share of all, or "auto", as many as regression needs
+        to explain the variance that the components explain.
+    n_components : int, float or "auto", default="auto"
+        Number of components m, as for `BSUFS` but at most 24; clusters are sought among m and among
+        as many as the rows allow: a sixth of them, at most 24.
+    clusters : int, list of int or "auto", default="auto"
+        Numbers of clusters to look for; "auto": a twelfth of the rows, at least 2 and at most 32.
+    n_runs : int, default=5
+        Runs of k-means for each number of components and of clusters.
+    n_neighbors : int, default=3
+        Neighbors of each row whose differences are the unit of distance.
+    %(must_keep)s
+    %(never_keep)s
+    max_samples : int, default=1024
+        Cluster at most so many rows, drawn at random; the components are those of all rows.
+    random_state : int, RandomState instance or None, default=0
+        Seed of k-means and of the rows drawn.
+
+    Attributes
+    ----------
+    scores_ : array of shape (n_features,)
+        From 1 for the feature picked first down to 0; larger is better.
+    %(fitted)s
+    cluster_shares_ : array of shape (n_features,)
+        Share of the variance of each feature that lies between clusters, beyond what chance gives
+        and with small clusters counting less, averaged over all clusterings; 0 to 1.
+    n_clusters_ : list of int
+        The numbers of clusters that were looked for.
+    n_components_ : int
+        Number of components m.
+    %(explained_variance)s
+
+    See Also
+    --------
+    BSUFS : Ranks by survival on the sparsity path; also for weighted rows.
+
+    Notes
+    -----
+    Clusters hide where a component that has nothing to do with them holds most of the variance:
+    illumination, sequencing depth, a batch. So the scores of the rows on the components are
+    whitened, and distances are then measured in units of the differences between near neighbors,
+    which mostly are of the same cluster (Art, Gnanadesikan and Kettenring, 1982): with
+    :math:`z_i` the whitened scores, the three rows j nearest to i in angle, and D the mean of
+    :math:`(z_i - z_j)(z_i - z_j)'` over them, k-means runs on the rows of :math:`Z D^{-1/2}`, each
+    scaled to unit length.
+
+    Every run gives a kernel that is :math:`w_c / n_c` between samples of the same cluster c and
+    zero elsewhere; the weight :math:`w_c` is 1, less in proportion for clusters smaller than the
+    average one, which may be outliers. With their mean T, :math:`x_i' T x_i` is the mean
+    between-cluster sum of squares of column i; :math:`b_i` is what of it lies above the expectation
+    for a column that knows nothing of the clusters. Columns are picked greedily to maximize
+
+    .. math:: \frac{\sum_{i \in A} b_i}{\bigl\| \sum_{i \in A} x_i x_i' \bigr\|_F},
+
+    the alignment of the kernel of the columns in A with T. The denominator makes a column pay for
+    what it repeats and for variance within clusters. Columns whose share is less than four standard
+    deviations above chance come behind those that know of the clusters.
+
+    Perfectly correlated columns come behind all distinct ones. Beyond 64 columns (or
+    `n_features_to_select`) the rest is ranked by what each would add at that point.
+
+    References
+    ----------
+    Art, D., Gnanadesikan, R., Kettenring, J. R. (1982). Data-based metrics for cluster analysis.
+    Utilitas Mathematica 21A.
+
+    Cristianini, N., Shawe-Taylor, J., Elisseeff, A., Kandola, J. (2001). On kernel-target
+    alignment. Advances in Neural Information Processing Systems 14.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from bsufs.selectors import ClusterAlignment
+    >>> selector = ClusterAlignment(16).fit(load_digits().data)
+    >>> selector.transform(load_digits().data).shape
+    (1797, 16)
+    """
+
+    n_features_to_select: int | float | str = "auto"
+    _: KW_ONLY
+    n_components: int | float | str = "auto"
+    clusters: int | Sequence[int] | str = "auto"
+    n_runs: int = 5
+    n_neighbors: int = 3
+    must_keep: Any = None
+    never_keep: Any = None
+    max_samples: int = 1024
+    random_state: Any = 0
+
+    _accepts_sparse = True
+    _parameter_constraints = constraints(
+        n_components=NUMBER_OF_COMPONENTS,
+        clusters=[Interval(Integral, 2, None, closed="left"), "array-like", StrOptions({"auto"})],
+        n_runs=COUNT,
+        max_samples=[Interval(Integral, 2, None, closed="left")],
+    )
+
+    def _sample(self) -> RowSample:
+        return RowSample(self.max_samples, self.random_state)
+
+    def _fit(self, data: FitData) -> Scored:
+        forced, barred = self._forced_and_barred()
+        problem = ColumnProblem.of(data, barred)
+        scatter, forced = problem.scatter, forced[problem.order]
+        values = self._find_components(scatter)
+        sample = data.some_rows(self._sample(), problem)
+        found = [Clusters(labels) for labels in self._clusterings(sample, scatter)]
+        shares = np.maximum(sample.shares_beyond_chance(found), 0.0) / len(found)
+        by_chance = _DEVIATIONS * sum(one.deviation_by_chance for one in found) / len(found)
+        self.cluster_shares_ = problem.by_column(shares)
+        best_first = self._picked(scatter, shares, shares > by_chance, forced)
+        scores = np.empty(best_first.size)
+        scores[best_first] = 1.0 - np.arange(best_first.size) / best_first.size
+        goal = float(values.sum()) / scatter.trace()
+        return Scored(
+            scores=problem.by_column(scores),
+            variances=problem.by_column(scatter.diagonal()),
+            position=problem.place,
+            auto_n_features=lambda best_first: problem.fewest_that_explain(goal, best_first),
+            explained_curve=problem.explained_curve,
+        )
+
+    def _find_components(self, scatter: Scatter) -> Array:
+        """Decide on the number of components, and return their eigenvalues."""
+        most = min(_MOST_COMPONENTS, scatter.max_rank, scatter.shape[0])
+        values, _ = scatter.leading_eigenvectors(most)
+        if isinstance(self.n_components, str):
+            edge = noise_edge(scatter.diagonal(), scatter.total_weight)
+            values = values[: max(1, int(np.count_nonzero(values > edge)))]
+        else:
+            values = principal_frame(scatter, self.n_components)[0][:most]
+        self.n_components_ = values.size
+        return values
+
+    def _clusterings(self, sample: SampleOfRows, scatter: Scatter) -> Iterator[Indices]:
+        """Cluster the rows by the components, in two views: those above noise, and many."""
+        random_state = check_random_state(self.random_state)
+        most = min(_MOST_COMPONENTS, scatter.max_rank, scatter.shape[0])
+        values, vectors = scatter.leading_eigenvectors(most)
+        # Directions without variance have no scores, only rounding.
+        rank = max(1, int(np.count_nonzero(values > 1e-12 * values[0])))
+        scores = sample @ vectors[:, :rank]
+        self.n_clusters_ = self._numbers_of_clusters(sample.n_rows)
+        many = max(1, min(sample.n_rows // _ROWS_PER_COMPONENT, rank))
+        for size in sorted({min(self.n_components_, many), many}):
+            rows = in_neighbor_units(scores[:, :size], self.n_neighbors)
+            for n_clusters in self.n_clusters_:
+                seed = random_state.randint(2**31 - 1)
+                runs = batched_kmeans(rows, n_clusters, n_runs=self.n_runs, random_state=seed)
+                yield from runs.labels
+
+    def _numbers_of_clusters(self, n_rows: int) -> list[int]:
+        if isinstance(self.clusters, str):
+            return [max(2, min(_MOST_CLUSTERS, n_rows // _ROWS_PER_CLUSTER))]
+        try:
+            given = np.atleast_1d(np.asarray(self.clusters))
+        except ValueError:
+            given = np.empty((0, 0))
+        numbers = np.unique(given)
+        if (
+            given.ndim != 1
+            or numbers.size == 0
+            or not np.issubdtype(numbers.dtype, np.integer)
+            or not 2 <= numbers[0] <= numbers[-1] <= n_rows
+        ):
+            raise ValueError(
+                f"clusters must hold whole numbers from 2 to the {n_rows} rows that are "
+                f"clustered, got {self.clusters!r}. Leave it at 'auto'."
+            )
+        return [int(number) for number in numbers]
+
+    def _picked(self, scatter: Scatter, shares: Array, knowing: Mask, forced: Mask) -> Indices:
+        """Return all columns, best first."""
+        diagonal = scatter.diagonal()
+        duplicates = find_duplicates(scatter, forced)
+        last = (duplicates | ~knowing | (diagonal <= 0)) & ~forced
+        asked = self._asked_number(forced, np.zeros_like(forced)) or 0
+        n_picks = min(int(np.count_nonzero(~last)), max(asked, _MOST_PICKS))
+        target = shares * (diagonal / diagonal.max())
+        picks, gains = aligned_columns(scatter, target, n_picks, forced=forced, barred=last)
+        rest = np.setdiff1d(np.arange(forced.size), picks)
+        # Where clusters tell nothing the share decides, however little it is.
+        gains = np.where(knowing, gains, shares)
+        return np.concatenate(
+            [picks, rest[np.lexsort((rest, -gains[rest], ~knowing[rest], duplicates[rest]))]]
+        )

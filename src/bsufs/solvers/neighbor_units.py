@@ -1,0 +1,62 @@
+"""Distances in units of the differences between near neighbors."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+from bsufs._typing import Array
+
+# Directions in which neighbors differ by less than this share of the largest are rounding.
+_SMALLEST = 1e-9
+
+
+def in_neighbor_units(scores: Array, n_neighbors: int) -> Array:
+    """Return rows whose distances show clusters, whatever else makes the rows differ.
+
+    The columns are whitened; then the space is turned and stretched until near neighbors, which
+    mostly are of the same cluster, differ alike in all directions; then every row is scaled to unit
+    length. Scaling the columns, or mixing them, changes nothing.
+
+    Parameters
+    ----------
+    scores : array of shape (n, m)
+        The rows, usually their scores on principal components.
+    n_neighbors : int
+        Neighbors of each row, the nearest in angle.
+
+    Returns
+    -------
+    array of shape (n, m)
+        Rows of unit length.
+
+    References
+    ----------
+    Art, D., Gnanadesikan, R., Kettenring, J. R. (1982). Data-based metrics for cluster analysis.
+    Utilitas Mathematica 21A.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bsufs.solvers.neighbor_units import in_neighbor_units
+    >>> rows = in_neighbor_units(np.random.default_rng(0).standard_normal((20, 3)), 3)
+    >>> bool(np.allclose((rows**2).sum(axis=1), 1.0))
+    True
+    """
+    Z = scores - scores.mean(axis=0)
+    Z = Z / np.sqrt((Z**2).mean(axis=0))
+    directions = _unit_rows(Z)
+    cosines = directions @ directions.T
+    np.fill_diagonal(cosines, -np.inf)
+    k = min(n_neighbors, len(Z) - 1)
+    near = np.argpartition(cosines, -k, axis=1)[:, -k:]
+    differences = (Z[:, None, :] - Z[near]).reshape(-1, Z.shape[1])
+    values, axes = linalg.eigh(differences.T @ differences / len(differences), check_finite=False)
+    if values[-1] <= 0.0:
+        # Every row is there several times over: neighbors tell nothing.
+        return directions
+    return _unit_rows(Z @ (axes / np.sqrt(np.maximum(values, _SMALLEST * values[-1]))))
+
+
+def _unit_rows(Z: Array) -> Array:
+    return Z / np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), 1e-12)
