@@ -6,10 +6,13 @@ import contextlib
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+# Stands for standard input and standard output.
+STANDARD = "-"
 # What a process that was killed while it wrote may leave behind, for those who clear up.
 LEFTOVERS = ".*.tmp"
 
@@ -44,6 +47,10 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 @contextlib.contextmanager
 def checked_write(path: str | os.PathLike[str], *, force: bool) -> Iterator[BinaryIO]:
     """Open a file that a user named, see `atomic_write`; pipes and devices are written directly."""
+    if os.fspath(path) == STANDARD:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
     check_target(path, force=force)
     if _is_pipe_or_device(path):
         with Path(path).open("wb") as stream:
@@ -57,7 +64,7 @@ def checked_write(path: str | os.PathLike[str], *, force: bool) -> Iterator[Bina
 
 def check_target(path: str | os.PathLike[str], *, force: bool) -> None:
     """Raise an error where a file could not be written, before work is done for it."""
-    if _is_pipe_or_device(path):
+    if os.fspath(path) == STANDARD or _is_pipe_or_device(path):
         return
     target = Path(os.path.realpath(path))
     if target.is_dir():

@@ -84,7 +84,7 @@ def test_the_report_of_a_comparison(invoke, table, tmp_path):
     assert 'id="overlap"' in page
     assert '<tr class="baseline"><td>RandomSelector</td>' in page
     assert "ACC and NMI compare the clusters of k-means with the labels" in page
-    assert re.search(r"<code>bsufs compare .*table\.csv -k 2 --methods ColumnSubset,", page)
+    assert re.search(r"<code>bsufs compare .*table\.csv .*-k 2 --methods ColumnSubset,", page)
     refused = invoke(*words, "--report", path)
     assert (refused.status, refused.err.count("\n")) == (2, 1)
     assert path.read_text(encoding="utf-8") == page

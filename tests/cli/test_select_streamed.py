@@ -347,7 +347,7 @@ def test_options_that_need_the_table_may_have_all_free_memory(
     assert invoke(*words).status == 0
     assert "read in batches" in invoke("select", path, "-k", 2).err
     monkeypatch.setattr("bsufs.tables._open.available_memory", lambda: 2000)
-    assert "there is free 2.0 KB. Do without it." in invoke(*words).err
+    assert "but 2.0 KB is free. Do without it." in invoke(*words).err
 
 
 def test_standard_input_cannot_be_read_twice(invoke, numbers, monkeypatch):

@@ -174,7 +174,7 @@ def test_arrays_and_changing_dictionaries_are_not_written_in_batches(tmp_path, m
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_file_that_changes_during_the_last_pass_is_noticed(tmp_path, monkeypatch, name):
-    for limit in ("_CELLS_AT_ONCE", "_CELLS_IN_A_BATCH", "_FEWEST_ROWS"):
+    for limit in ("_CELLS_AT_ONCE", "_FEWEST_ROWS"):
         monkeypatch.setattr(f"bsufs.tables._table.{limit}", 30)
     path = tmp_path / name
     if name == "t.csv":

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from bsufs._atomic import checked_write
+from bsufs._atomic import check_target, checked_write
 from bsufs.tables import TableError, open_table, write_table
-from bsufs.tables._write import check_output
+from bsufs.tables._write import needs_whole_table
 
 ODD = "<script>alert(1)</script>"
 
@@ -173,15 +173,16 @@ def test_a_file_that_may_not_grow_leaves_nothing(tmp_path, name):
 
 def test_targets_are_checked_before_the_work(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="this is a folder"):
-        check_output(_folder(tmp_path, "d.csv"))
+        check_target(_folder(tmp_path, "d.csv"), force=False)
     with pytest.raises(ValueError, match="there is no folder"):
-        check_output(tmp_path / "none" / "t.csv")
+        check_target(tmp_path / "none" / "t.csv", force=False)
     with pytest.raises(TableError, match="extension must say what to write"):
-        check_output(tmp_path / "t.xlsx")
-    check_output("-")
+        needs_whole_table(tmp_path / "t.xlsx")
+    assert not needs_whole_table("-")
+    assert needs_whole_table("t.NPZ")
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(ValueError, match="cannot be written to"):
-        check_output(tmp_path / "t.csv")
+        check_target(tmp_path / "t.csv", force=False)
 
 
 def _folder(parent, name):

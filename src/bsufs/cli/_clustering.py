@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,7 @@ Classes = tuple[Any, Any]
 _KMEANS_RUNS = 20
 
 
-@dataclass(frozen=True)
-class Clustering:
-    """How well k-means finds the classes."""
-
-    accuracy: float
-    information: float
-
-
-def classes_in(cells: Sequence[Any], label: str) -> tuple[Any, Any]:
+def classes_in(cells: Sequence[Any], label: str) -> Classes:
     """Return the classes of the rows that have one, and which rows these are."""
     rows = [row for row, cell in enumerate(cells) if cell is not None and str(cell).strip()]
     labels = np.array([str(cells[row]) for row in rows])
@@ -37,12 +28,13 @@ def classes_in(cells: Sequence[Any], label: str) -> tuple[Any, Any]:
     return labels, np.array(rows)
 
 
-def cluster(X: Any, classes: tuple[Any, Any], seed: int) -> Clustering:
-    """Run k-means and compare the clusters with the classes."""
+def cluster(X: Any, classes: Classes, seed: int) -> dict[str, float]:
+    """Run k-means and return how well it finds the classes."""
     labels, rows = classes
     part = X[rows].toarray() if sparse.issparse(X) else X[rows]
     runs = batched_kmeans(part, len(set(labels)), n_runs=_KMEANS_RUNS, random_state=seed)
     found = runs.labels[runs.best]
-    return Clustering(
-        clustering_accuracy(labels, found), normalized_mutual_information(labels, found)
-    )
+    return {
+        "accuracy": clustering_accuracy(labels, found),
+        "information": normalized_mutual_information(labels, found),
+    }

@@ -12,7 +12,7 @@ import numpy as np
 from bsufs._typing import Indices
 from bsufs.cli import _methods as methods
 from bsufs.cli._clustering import Classes, cluster
-from bsufs.cli._console import Console, complain
+from bsufs.cli._console import complain
 from bsufs.cli._input import Input
 from bsufs.cli._options import one_of
 from bsufs.metrics import redundancy
@@ -61,18 +61,15 @@ class Outcome:
 class Judge:
     """Measures what selections from one table are worth."""
 
-    def __init__(self, found: Input, classes: Classes | None, seed: int) -> None:
-        self.found, self.classes, self.seed = found, classes, seed
-        self._evaluation = EvaluationData(found.dense, seed)
+    def __init__(self, given: Any, found: Input, classes: Classes | None) -> None:
+        self.found, self.classes = found, classes
+        self.seed, self.jobs = given.seed, given.jobs
+        self._evaluation = EvaluationData(found.dense, given.seed)
         # What all methods share is not to be counted among the seconds of the first.
         self._scatter = found.data.scatter
 
     def row(
-        self,
-        name: str,
-        draws: Sequence[Indices],
-        seconds: float,
-        first: Indices | None,
+        self, name: str, draws: Sequence[Indices], seconds: float, first: Indices | None
     ) -> dict[str, Any]:
         """Return the line of a method that succeeded."""
         measured = [self._measures(chosen, chosen if first is None else first) for chosen in draws]
@@ -97,8 +94,7 @@ class Judge:
             "overlap": len(np.intersect1d(chosen, first)) / len(np.union1d(chosen, first)),
         }
         if self.classes is not None:
-            scores = cluster(selected, self.classes, self.seed)
-            measures |= {"accuracy": scores.accuracy, "information": scores.information}
+            measures |= cluster(selected, self.classes, self.seed)
         return measures
 
     def _explained(self, chosen: Indices) -> float:
@@ -110,11 +106,7 @@ class Judge:
 
 
 def run_method(
-    name: str,
-    number: int | float | str,
-    judge: Judge,
-    first: Indices | None,
-    jobs: int | None,
+    name: str, number: int | float | str, judge: Judge, first: Indices | None
 ) -> Outcome:
     """Select with one method and measure it; where it fails, say so in its line."""
     selector: Any = None
@@ -122,7 +114,7 @@ def run_method(
     start = time.perf_counter()
     try:
         for draw in range(_BASELINE_DRAWS if name == BASELINE else 1):
-            fresh = methods.make_selector(name, number, seed=judge.seed + draw, jobs=jobs)
+            fresh = methods.make_selector(name, number, seed=judge.seed + draw, jobs=judge.jobs)
             draws.append(judge.found.fit(fresh))
             selector = fresh if selector is None else selector
     except ValueError as error:
@@ -132,18 +124,13 @@ def run_method(
 
 
 def compare_methods(
-    names: Sequence[str],
-    number: int | float | str,
-    judge: Judge,
-    jobs: int | None,
-    console: Console,
-    first: Indices | None = None,
+    names: Sequence[str], number: int | float | str, judge: Judge, first: Indices | None = None
 ) -> list[Outcome]:
     """Run methods one after another; the first that succeeds decides how many features."""
     outcomes = []
     for place, name in enumerate(names, start=1):
-        with console.busy(f"{name} ({place} of {len(names)})"):
-            outcome = run_method(name, number if first is None else len(first), judge, first, jobs)
+        with judge.found.console.busy(f"{name} ({place} of {len(names)})"):
+            outcome = run_method(name, number if first is None else len(first), judge, first)
         if first is None and outcome.selector is not None:
             first = outcome.chosen
         outcomes.append(outcome)
@@ -161,18 +148,17 @@ def method_names(words: Sequence[str], option: str) -> list[str]:
 def others_than(method: str, words: Sequence[str]) -> list[str]:
     """Return the methods to set beside one, with random columns at their end."""
     others = method_names(words, "--compare")
-    one, *_ = method_names([method], "--method")
-    if one in others:
-        raise ValueError(f"--compare must name other methods than --method, got {one} in both.")
-    return others if BASELINE in (one, *others) else [*others, BASELINE]
+    if method in others:
+        raise ValueError(f"--compare must name other methods than --method, got {method} in both.")
+    return others if BASELINE in (method, *others) else [*others, BASELINE]
 
 
-def say_comparison(rows: Sequence[dict[str, Any]], console: Console) -> None:
-    """Show a comparison beside the words on a selection, and warn of what failed."""
-    console.show("Other methods", *short_table(rows))
-    for row in rows:
-        if row["error"] is not None:
-            complain(f"{row['method']}: {row['error']}", kind="warning: ")
+def complain_of_failures(rows: Sequence[dict[str, Any]], kind: str) -> bool:
+    """Say which methods failed, and return whether any did."""
+    failed = [row for row in rows if row["error"] is not None]
+    for row in failed:
+        complain(f"{row['method']}: {row['error']}", kind)
+    return bool(failed)
 
 
 def short_table(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -12,9 +13,9 @@ from typing import Any, TextIO
 from bsufs._atomic import checked_write
 from bsufs._names import one_line, shortened
 
-STDOUT = "-"
 # A message may hold what a file holds, which may be a line of many thousand characters.
 _WIDEST = 500
+_NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?%?")
 
 
 def complain(message: str, kind: str = "error: ", program: str = "bsufs") -> None:
@@ -80,7 +81,7 @@ def print_table(
     )
     for number, column in enumerate(columns):
         cells = [row[number] for row in rows]
-        right = any(map(_looks_like_a_number, cells))
+        right = any(map(_NUMBER.fullmatch, cells))
         # A heading of several words is no wider than it must be, and breaks between them alone.
         longest = max(map(len, [*column.split(), *cells]))
         heading = textwrap.wrap(column, longest, break_long_words=False)
@@ -94,14 +95,6 @@ def print_table(
         # Text, not markup: a name such as [red] is shown as it is.
         table.add_row(*(Text(one_line(cell)) for cell in row))
     Screen(file=stream).print(table)
-
-
-def _looks_like_a_number(cell: str) -> bool:
-    try:
-        float(cell.removesuffix("%").strip())
-    except ValueError:
-        return False
-    return True
 
 
 def jsonable(value: Any) -> Any:
@@ -122,10 +115,8 @@ def dump(document: Any) -> str:
     return json.dumps(jsonable(document), indent=2, ensure_ascii=False) + "\n"
 
 
-def write_text(text: str, path: str, force: bool) -> None:
-    """Write text to a file, whole or not at all, or to standard output."""
-    if path == STDOUT:
-        sys.stdout.write(text)
-        return
-    with checked_write(path, force=force) as stream:
-        stream.write(text.encode("utf-8"))
+def write_text(text: str | None, path: str | None, force: bool) -> None:
+    """Write what there is to a file that was asked for, whole or not at all."""
+    if text is not None and path is not None:
+        with checked_write(path, force=force) as stream:
+            stream.write(text.encode("utf-8"))

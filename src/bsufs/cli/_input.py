@@ -12,9 +12,9 @@ from scipy import sparse
 
 from bsufs._memory import available_memory, parse_size, size_in_words
 from bsufs._typing import Array, Indices
-from bsufs.cli._clustering import Classes, Clustering, classes_in, cluster
+from bsufs.cli._clustering import Classes, classes_in, cluster
 from bsufs.cli._console import Console
-from bsufs.cli._options import Reading
+from bsufs.cli._options import parse_names
 from bsufs.scatter import memory_for_scatter
 from bsufs.selectors._data import FitData
 from bsufs.tables import Table, open_table
@@ -27,7 +27,6 @@ _BYTES_PER_CLASS = 100
 class Input:
     """A table that is ready to select from, held or read in batches."""
 
-    path: str
     table: Table
     console: Console
 
@@ -54,7 +53,13 @@ class Input:
 
     def _batches(self) -> Iterator[Any]:
         yield from self.table.batches()
-        _require_two_rows(self)
+        self.require_two_rows()
+
+    def require_two_rows(self) -> None:
+        """Raise an error where there is only one row."""
+        if self.table.n_rows == 1:
+            source = self.table.rows.file.source
+            raise ValueError(f"{source}: at least two rows are needed to see any variation, got 1.")
 
     def variances_and_curve(self, selector: Any, best_first: Indices) -> tuple[Array, Array]:
         """Return the variance of each feature, and what the best 1, 2, ... of them explain."""
@@ -74,7 +79,9 @@ class Input:
                 return None
         return classes_in(cells, label)
 
-    def clustering(self, best_first: Indices, classes: Classes, seed: int) -> dict[str, Clustering]:
+    def clustering(
+        self, best_first: Indices, classes: Classes, seed: int
+    ) -> dict[str, dict[str, float]]:
         """Run k-means on the selected columns, and on all where these are held."""
         if self.table.is_held:
             X = self.data.X
@@ -95,60 +102,55 @@ class Input:
         )
 
 
-def open_input(
-    path: str,
-    reading: Reading,
-    console: Console,
-    *,
-    memory: str | None = None,
-    whole_for: str | None = None,
-) -> Input:
-    """Read a table, or open it to be read in batches where it is larger than is allowed."""
+def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
+    """Open a table as the options of a command say; whole where something needs that."""
     try:
-        limit = None if memory is None else parse_size(memory)
+        memory = None if given.memory is None else parse_size(given.memory)
     except ValueError as error:
         raise ValueError(f"--memory: {error}") from error
-    with console.busy(f"reading {path}"):
-        table = open_table(path, memory=limit, whole_for=whole_for, **reading.options())
+    with console.busy(f"reading {given.table}"):
+        table = open_table(
+            given.table,
+            ignore=parse_names(given.ignore),
+            label=given.label,
+            missing=given.missing,
+            scale=given.scale,
+            delimiter="\t" if given.delimiter == "\\t" else given.delimiter,
+            header=not given.no_header,
+            array=given.array,
+            memory=memory,
+            whole_for=whole_for,
+        )
     for notice in table.notices:
         console.say(notice)
-    found = Input(path, table, console)
+    found = Input(table, console)
     if table.is_held:
-        _require_two_rows(found)
+        found.require_two_rows()
     else:
-        _require_memory_for_scatter(found)
+        _require_memory_for_scatter(given.table, table)
         needed = size_in_words(table.rows.memory_to_hold or 0)
         console.say(
-            f"{path} would take {needed} or more of memory and is read in batches of "
+            f"{given.table} would take {needed} or more of memory and is read in batches of "
             f"{table.batch_rows} rows"
         )
-    _say_what_was_missing(table, reading.missing, console)
+    gaps = table.missing
+    if gaps.n_missing or gaps.n_infinite:
+        done = {
+            "median": "filled with medians while selecting",
+            "drop-rows": f"{gaps.n_rows_dropped} rows left out",
+            "drop-columns": f"{len(gaps.columns_dropped)} columns left out",
+        }[given.missing]
+        console.say(f"{gaps.n_missing} missing and {gaps.n_infinite} infinite values: {done}")
     return found
 
 
-def _say_what_was_missing(table: Table, how: str, console: Console) -> None:
-    found = table.missing
-    if found.n_missing or found.n_infinite:
-        done = {
-            "median": "filled with medians while selecting",
-            "drop-rows": f"{found.n_rows_dropped} rows left out",
-            "drop-columns": f"{len(found.columns_dropped)} columns left out",
-        }[how]
-        console.say(f"{found.n_missing} missing and {found.n_infinite} infinite values: {done}")
-
-
-def _require_two_rows(found: Input) -> None:
-    if found.table.n_rows == 1:
-        raise ValueError(f"{found.path}: at least two rows are needed to see any variation, got 1.")
-
-
-def _require_memory_for_scatter(found: Input) -> None:
+def _require_memory_for_scatter(path: str, table: Table) -> None:
     """Raise an error where the scatter of a table does not fit in memory, before work is done."""
-    n_rows, n_features = found.table.rows.most_rows, found.table.n_features
+    n_rows, n_features = table.rows.most_rows, table.n_features
     needed, available = memory_for_scatter(n_rows, n_features), available_memory()
     if needed > available:
         raise ValueError(
-            f"{found.path}: {n_rows} rows of {n_features} features need a matrix of {n_features} x "
+            f"{path}: {n_rows} rows of {n_features} features need a matrix of {n_features} x "
             f"{min(n_rows, n_features)} numbers, with working copies {size_in_words(needed)}, but "
             f"{size_in_words(available)} of memory is available. Select from fewer columns "
             "(--ignore the others), or, where most entries are zero, store the table as a sparse "

@@ -6,6 +6,7 @@ import contextlib
 import difflib
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 from bsufs.cli._options import one_of
@@ -29,17 +30,15 @@ def make_selector(
     *,
     seed: int,
     jobs: int | None = None,
-    settings: Mapping[str, Any] | None = None,
-    keep: Mapping[str, Sequence[int]] | None = None,
+    settings: Mapping[str, Any] = MappingProxyType({}),
+    keep: Mapping[str, Sequence[int]] = MappingProxyType({}),
 ) -> Any:
     """Return a selector that is not fitted yet."""
     known = all_selectors()
     name = one_of(method, list(known), "--method")
     selector = known[name](number)
     parameters = selector.get_params()
-    chosen: dict[str, Any] = {
-        option: list(columns) for option, columns in (keep or {}).items() if columns
-    }
+    chosen = {option: list(columns) for option, columns in keep.items() if columns}
     for option in chosen:
         if option not in parameters:
             able = [other for other, kind in known.items() if option in kind().get_params()]
@@ -47,13 +46,10 @@ def make_selector(
                 f"--{option.replace('_', '-')} cannot be used with {name}; methods that know it: "
                 f"{', '.join(able)}."
             )
-    _check_settings(name, settings or {}, parameters)
-    chosen.update(settings or {})
-    if "random_state" in parameters:
-        chosen["random_state"] = seed
-    if "n_jobs" in parameters:
-        chosen["n_jobs"] = jobs
-    return selector.set_params(**chosen)
+    _check_settings(name, settings, parameters)
+    own = {"random_state": seed, "n_jobs": jobs}
+    own = {option: value for option, value in own.items() if option in parameters}
+    return selector.set_params(**{**chosen, **settings, **own})
 
 
 def _check_settings(

@@ -5,54 +5,34 @@ from __future__ import annotations
 import ast
 import difflib
 import os
-import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Annotated, Any
 
 import typer
 
-from bsufs._atomic import check_target
-from bsufs.cli._console import STDOUT
+from bsufs._atomic import STANDARD, check_target
 
-
-class Missing(StrEnum):
-    """What to do about missing values."""
-
-    error = "error"
-    median = "median"
-    drop_rows = "drop-rows"
-    drop_columns = "drop-columns"
-
-
-class Scale(StrEnum):
-    """What to do with the columns before selecting."""
-
-    none = "none"
-    standard = "standard"
-
-
-class Order(StrEnum):
-    """The order of the selected columns in what is written."""
-
-    rank = "rank"
-    table = "table"
-
-
+Missing = StrEnum(
+    "Missing",
+    {
+        "error": "error",
+        "median": "median",
+        "drop_rows": "drop-rows",
+        "drop_columns": "drop-columns",
+    },
+)
+Scale = StrEnum("Scale", ["none", "standard"])
+Order = StrEnum("Order", ["rank", "table"])
 # What says how a file is to be read stands apart in the help.
 _READING = "How the table is read"
 
 
 def option(name: str, metavar: str, text: str, **more: Any) -> Any:
-    """Declare an option; several names are separated by blanks."""
+    """Declare an option; several names are separated by blanks, a flag has no metavar."""
     return typer.Option(*name.split(), metavar=metavar, help=text, **more)
-
-
-def flag(name: str, text: str, **more: Any) -> Any:
-    """Declare an option without a value, for which the help shows no place."""
-    return option(name, "", text, **more)
 
 
 def _reading(name: str, metavar: str, text: str) -> Any:
@@ -86,8 +66,8 @@ SeedOption = Annotated[int, option("--seed", "NUMBER", "Seed of all that is rand
 JobsOption = Annotated[
     int | None, option("--jobs", "NUMBER", "Threads at most; default all.", min=1)
 ]
-ForceOption = Annotated[bool, flag("--force", "Replace files that exist.")]
-QuietOption = Annotated[bool, flag("-q --quiet", "No words on standard error.")]
+ForceOption = Annotated[bool, option("--force", "", "Replace files that exist.")]
+QuietOption = Annotated[bool, option("-q --quiet", "", "No words on standard error.")]
 IgnoreOption = Annotated[
     list[str] | None,
     _reading(
@@ -133,29 +113,9 @@ MemoryOption = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How a table is to be read, as the options say it."""
-
-    ignore: list[str] | None
-    label: str | None
-    missing: Any
-    scale: str
-    delimiter: str | None
-    no_header: bool
-    array: str | None
-
-    def options(self) -> dict[str, Any]:
-        """Return them as `open_table` takes them."""
-        return {
-            "ignore": parse_names(self.ignore),
-            "label": self.label,
-            "missing": self.missing,
-            "scale": self.scale,
-            "delimiter": "\t" if self.delimiter == "\\t" else self.delimiter,
-            "header": not self.no_header,
-            "array": self.array,
-        }
+def given_options(context: typer.Context) -> SimpleNamespace:
+    """Return all options of a command by name, and the command itself as a shell takes it."""
+    return SimpleNamespace(**context.params, command=context.obj)
 
 
 def parse_number(text: str) -> int | float | str:
@@ -212,34 +172,16 @@ def check_targets(table: str, force: bool, **targets: str | None) -> None:
         # Without what it needs, this is said before the work and not after.
         import bsufs.inspection.page  # noqa: F401 - only to see whether it can be imported
     given = {option: target for option, target in targets.items() if target is not None}
-    places = [t if t == STDOUT else str(Path(t).resolve()) for t in given.values()]
+    places = [t if t == STANDARD else os.path.realpath(t) for t in given.values()]
     if len(set(places)) < len(places):
-        raise ValueError(f"{_listed(given)} must name different files.")
+        *first, last = [f"--{option}" for option in given]
+        raise ValueError(f"{', '.join(first)} and {last} must name different files.")
     for option, target in given.items():
-        if target != STDOUT:
-            check_target(target, force=force)
-            if os.path.exists(table) and os.path.realpath(target) == os.path.realpath(table):
-                raise ValueError(
-                    f"--{option} must name another file than the table, got {target} for both."
-                )
-
-
-def _listed(options: Iterable[str]) -> str:
-    *first, last = [f"--{option}" for option in options]
-    return f"{', '.join(first)} and {last}"
-
-
-def command_of(context: typer.Context) -> str:
-    """Return the command that was given, as a shell takes it."""
-    words = []
-    for parameter in context.command.params:
-        value = context.params[str(parameter.name)]
-        if value == parameter.default or value in (None, [], ()):
-            continue
-        for entry in value if isinstance(value, list | tuple) else [value]:
-            option = [] if parameter.param_type_name == "argument" else [parameter.opts[0]]
-            words += option if entry is True else [*option, str(entry)]
-    return shlex.join(["bsufs", str(context.info_name), *words])
+        check_target(target, force=force)
+        if os.path.exists(table) and os.path.realpath(target) == os.path.realpath(table):
+            raise ValueError(
+                f"--{option} must name another file than the table, got {target} for both."
+            )
 
 
 def one_of(name: str, choices: Sequence[str], what: str) -> str:

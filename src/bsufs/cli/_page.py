@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scipy import sparse
 
+from bsufs.cli import _methods as methods
 from bsufs.cli._input import Input
 
 if TYPE_CHECKING:
@@ -14,37 +15,34 @@ if TYPE_CHECKING:
 
 
 def make_page(
-    selector: Any,
+    given: Any,
     found: Input,
-    *,
-    scale: str,
-    about: Mapping[str, str],
+    selector: Any,
     comparison: Comparison | None,
-    n_subsamples: int,
-    seed: int,
-    command: str,
+    about: Mapping[str, str] | None = None,
 ) -> str:
     """Return the report as one HTML page."""
     # Needs an extra that nothing else here does.
     from bsufs.inspection.page import make_report
 
-    missing = found.table.missing
-    gaps = {"Missing values": f"{missing.n_missing} missing, {missing.n_infinite} infinite"}
-    has_gaps = missing.n_missing or missing.n_infinite
+    gaps = found.table.missing
+    facts = {"Table": given.table, "Scale": given.scale, **(about or {})}
+    if gaps.n_missing or gaps.n_infinite:
+        facts["Missing values"] = f"{gaps.n_missing} missing, {gaps.n_infinite} infinite"
     settings = "with_mean=False" if sparse.issparse(found.data.X) else ""
     scaling = (
         "from sklearn.preprocessing import StandardScaler\n\n"
         f"X = StandardScaler({settings}).fit_transform(X)\n"
     )
-    return str(
-        make_report(
+    with found.console.busy("writing the report"), methods.at_most_threads(given.jobs):
+        report = make_report(
             selector,
             found.data,
-            n_subsamples=n_subsamples,
-            random_state=seed,
+            n_subsamples=given.subsamples,
+            random_state=given.seed,
             comparison=comparison,
-            about={"Table": found.path, "Scale": scale, **about, **(gaps if has_gaps else {})},
-            command=command,
-            preparation=scaling if scale == "standard" else None,
+            about=facts,
+            command=given.command,
+            preparation=scaling if given.scale == "standard" else None,
         )
-    )
+    return str(report)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from typing import Any
 
 from bsufs.cli._console import Console
@@ -15,30 +14,19 @@ _ROWS_SHOWN = 5
 _PARAMETER = "param_"
 
 
-def criterion_name(name: str | None) -> str | None:
+def criterion_name(name: str) -> str:
     """Return the criterion that a word means."""
-    if name is None:
-        return None
     return one_of(name.replace("-", "_"), list(CRITERIA), "--criterion")
 
 
-def make_search(
-    selector: Any,
-    data: FitData,
-    numbers: Sequence[int | float | str],
-    *,
-    criterion: str | None,
-    fixed: Collection[str],
-    seed: int,
-    jobs: int | None,
-) -> LabelFreeSearch:
+def make_search(selector: Any, data: FitData, given: Any) -> LabelFreeSearch:
     """Return a search over the settings of a selector that is not fitted yet."""
-    whole = [number for number in numbers if isinstance(number, int)]
+    whole = [number for number in given.numbers if isinstance(number, int)]
     # The grid must suit every number of features, so it is that of the smallest.
-    selector.set_params(n_features_to_select=min(whole, default=numbers[0]))
+    selector.set_params(n_features_to_select=min(whole, default=given.numbers[0]))
     tried = default_grid(selector, data)
-    grid = {name: values for name, values in tried.items() if name not in fixed}
-    if len(numbers) == 1 and all(len(values) < 2 for values in grid.values()):
+    grid = {name: values for name, values in tried.items() if name not in given.settings}
+    if len(given.numbers) == 1 and all(len(values) < 2 for values in grid.values()):
         raise ValueError(
             f"--tune has nothing to choose from: {type(selector).__name__} has no settings worth "
             "trying that --set leaves open. Give -k several numbers, as in -k 10,20,50, or leave "
@@ -46,12 +34,12 @@ def make_search(
         )
     search = LabelFreeSearch(
         selector,
-        n_features_to_select=list(numbers),
+        n_features_to_select=given.numbers,
         param_grid=grid,
-        random_state=seed,
-        n_jobs=jobs,
+        random_state=given.seed,
+        n_jobs=given.jobs,
     )
-    return search if criterion is None else search.set_params(criterion=criterion)
+    return search if given.criterion is None else search.set_params(criterion=given.criterion)
 
 
 def tuning_document(search: LabelFreeSearch) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import os
 import pkgutil
+import shlex
 import signal
 import sys
 import traceback
@@ -133,7 +134,8 @@ def run(arguments: Sequence[str] | None = None, program: Program = BSUFS) -> NoR
                 str(message), kind="warning: ", program=program.name
             )
             app = build_app(program)
-            status = app(args=words, prog_name=program.name, standalone_mode=False)
+            command = shlex.join([program.name, *words])
+            status = app(args=words, prog_name=program.name, standalone_mode=False, obj=command)
         sys.stdout.flush()
     except KeyboardInterrupt:
         status = INTERRUPTED_STATUS

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bsufs.cli import _options as options
-from bsufs.cli._console import Console, complain, dump, print_table, write_text
+from bsufs.cli._console import Console, dump, print_table, write_text
 
 if TYPE_CHECKING:
     from bsufs.cli._comparison import Outcome
@@ -82,6 +82,9 @@ def compare(
     fails is reported, and the others go on. The report is that of the first method, with the
     comparison.
     """
+    given = options.given_options(context)
+    # The whole table is held, however much that takes.
+    given.memory = None
     number = options.parse_number(n_features)
     options.check_targets(table, force, json=json_file, csv=csv_file, report=report_file)
 
@@ -92,44 +95,26 @@ def compare(
     names = comparison.method_names(
         options.parse_names(method_names or [DEFAULT_METHODS]), "--methods"
     )
-    console = Console(quiet)
-    reading = options.Reading(
-        ignore, label, missing.value, scale.value, delimiter, no_header, array
-    )
-    found = open_input(table, reading, console, whole_for="bsufs compare")
+    found = open_input(given, Console(quiet), whole_for="bsufs compare")
     methods.check_number(number, found.table)
     classes = None if label is None else found.classes(label)
-    page = None
     with methods.at_most_threads(jobs):
-        judge = comparison.Judge(found, classes, seed)
-        outcomes = comparison.compare_methods(names, number, judge, jobs, console)
-        if report_file is not None:
-            with console.busy("writing the report"):
-                page = _page(
-                    outcomes, found, scale.value, subsamples, seed, options.command_of(context)
-                )
+        judge = comparison.Judge(given, found, classes)
+        outcomes = comparison.compare_methods(names, number, judge)
+    page = None if report_file is None else _page(given, found, outcomes)
     rows = [outcome.row for outcome in outcomes]
-    if json_file is not None:
-        shape = {"n_rows": found.table.n_rows, "n_features": found.table.n_features}
-        write_text(dump({"table": table, **shape, "methods": rows}), json_file, force)
-    if csv_file is not None:
-        write_text(_as_csv(rows), csv_file, force)
-    if page is not None and report_file is not None:
-        write_text(page, report_file, force)
-    if json_file is None and csv_file is None and report_file is None:
+    shape = {"n_rows": found.table.n_rows, "n_features": found.table.n_features}
+    write_text(dump({"table": table, **shape, "methods": rows}), json_file, force)
+    write_text(_as_csv(rows), csv_file, force)
+    write_text(page, report_file, force)
+    if json_file is csv_file is report_file is None:
         title = f"{table}: {found.table.n_rows} rows, {found.table.n_features} features"
         print_table(title, *comparison.short_table(rows))
-    _complain_of_failures(rows)
+    if comparison.complain_of_failures(rows, "error: "):
+        raise typer.Exit(FAILED_STATUS)
 
 
-def _page(
-    outcomes: Sequence[Outcome],
-    found: Input,
-    scale: str,
-    n_subsamples: int,
-    seed: int,
-    command: str,
-) -> str | None:
+def _page(given: Any, found: Input, outcomes: Sequence[Outcome]) -> str | None:
     """Return the page on the first method that succeeded, None where none did."""
     from bsufs.cli._comparison import page_comparison
     from bsufs.cli._page import make_page
@@ -137,26 +122,9 @@ def _page(
     shown = next((outcome for outcome in outcomes if outcome.selector is not None), None)
     if shown is None:
         return None
-    return make_page(
-        shown.selector,
-        found,
-        scale=scale,
-        about={},
-        # What the page is about comes first, and the others follow.
-        comparison=page_comparison(sorted(outcomes, key=lambda outcome: outcome is not shown)),
-        n_subsamples=n_subsamples,
-        seed=seed,
-        command=command,
-    )
-
-
-def _complain_of_failures(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Say which methods failed, and end with a status that tells of it."""
-    failed = [row for row in rows if row["error"] is not None]
-    for row in failed:
-        complain(f"{row['method']}: {row['error']}")
-    if failed:
-        raise typer.Exit(FAILED_STATUS)
+    # What the page is about comes first, and the others follow.
+    ordered = sorted(outcomes, key=lambda outcome: outcome is not shown)
+    return make_page(given, found, shown.selector, page_comparison(ordered))
 
 
 def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -32,40 +31,9 @@ _EPILOG = """
 """
 
 
-@dataclass(frozen=True)
-class Request:
-    """What to select from, and how."""
-
-    table: str
-    reading: options.Reading
-    memory: str | None
-    numbers: Sequence[int | float | str]
-    method: str | None
-    settings: Mapping[str, Any]
-    must_keep: Sequence[str]
-    never_keep: Sequence[str]
-    tune: bool
-    criterion: str | None
-    others: Sequence[str] | None
-    seed: int
-    jobs: int | None
-
-
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("select", epilog=_EPILOG)(select)
-
-
-def _known_methods() -> list[str]:
-    from bsufs.selectors import all_selectors
-
-    return list(all_selectors())
-
-
-def _known_criteria() -> list[str]:
-    from bsufs.tuning.criteria import CRITERIA
-
-    return list(CRITERIA)
 
 
 def select(
@@ -87,7 +55,7 @@ def select(
             "--method",
             "NAME",
             "Any selector, such as MCFS or ColumnSubset; ClusterAlignment by default.",
-            autocompletion=_known_methods,
+            autocompletion=lambda: list(import_module("bsufs.selectors").all_selectors()),
         ),
     ] = None,
     settings: Annotated[
@@ -96,8 +64,9 @@ def select(
     ] = None,
     tune: Annotated[
         bool,
-        options.flag(
+        options.option(
             "--tune",
+            "",
             "Try settings, and every number of -k 10,20,50, and keep the best without labels.",
         ),
     ] = False,
@@ -107,7 +76,7 @@ def select(
             "--criterion",
             "NAME",
             "What decides in --tune, such as reconstruction; implies --tune.",
-            autocompletion=_known_criteria,
+            autocompletion=lambda: list(import_module("bsufs.tuning.criteria").CRITERIA),
         ),
     ] = None,
     others: Annotated[
@@ -147,58 +116,42 @@ def select(
     Without -o, --names, --json or --report the selected features are shown; into a pipe go their
     names, one per line.
     """
-    request = Request(
-        table=table,
-        reading=options.Reading(
-            ignore, label, missing.value, scale.value, delimiter, no_header, array
-        ),
-        memory=memory,
-        numbers=options.parse_numbers(n_features),
-        method=method,
-        settings=options.parse_settings(settings),
-        must_keep=options.parse_names(must_keep),
-        never_keep=options.parse_names(never_keep),
-        tune=tune or criterion is not None,
-        criterion=criterion,
-        others=None if others is None else options.parse_names(others),
-        seed=seed,
-        jobs=jobs,
-    )
-    if len(request.numbers) > 1 and not request.tune:
+    given = options.given_options(context)
+    given.numbers = options.parse_numbers(n_features)
+    given.settings = options.parse_settings(settings)
+    given.must_keep = options.parse_names(must_keep)
+    given.never_keep = options.parse_names(never_keep)
+    given.others = None if others is None else options.parse_names(others)
+    given.tune = tune or criterion is not None
+    if len(given.numbers) > 1 and not given.tune:
         raise ValueError(
             f"-k must be one number without --tune, which chooses among several; got {n_features}."
         )
     if output is not None:
-        from bsufs.tables._write import check_output
+        from bsufs.tables._write import needs_whole_table
 
-        check_output(output, force=force)
+        # Also says where the extension is none that can be written.
+        given.output_needs_all = needs_whole_table(output)
     options.check_targets(
         table, force, output=output, names=names, json=json_file, report=report_file
     )
-    console = Console(quiet)
 
     from bsufs.cli import _selection as steps
+    from bsufs.tables import write_table
 
-    request = steps.validate_request(request)
-    found = steps.read(request, output, report_file, console)
-    selection = steps.fit(request, found, console)
-    steps.tell(selection, console)
-    outcomes = steps.compare(request, selection, console)
-    document = steps.document(request, selection, outcomes)
-    page = ""
-    if report_file is not None:
-        command = options.command_of(context)
-        page = steps.page(request, selection, outcomes, console, subsamples, command)
+    console = Console(quiet)
+    steps.validate_request(given)
+    found = steps.read(given, console)
+    selection = steps.fit(given, found, console)
+    outcomes = steps.compare(given, selection)
+    document = selection.document
+    page = None if report_file is None else steps.page(given, selection, outcomes)
     if output is not None:
-        steps.write(selection, output, order.value, force)
-    if names is not None:
-        write_text(
-            "".join(f"{one_line(row['name'])}\n" for row in document["selected"]), names, force
-        )
-    if json_file is not None:
-        write_text(dump(document), json_file, force)
-    if report_file is not None:
-        write_text(page, report_file, force)
+        write_table(found.table, output, selection.best_first, order=given.order, force=force)
+    lines = [f"{one_line(row['name'])}\n" for row in document["selected"]]
+    write_text("".join(lines), names, force)
+    write_text(dump(document), json_file, force)
+    write_text(page, report_file, force)
     if output is names is json_file is report_file is None:
         _show(document)
 

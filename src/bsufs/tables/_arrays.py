@@ -4,50 +4,51 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from bsufs.tables._files import RawFile, TableError, unreadable_message
-from bsufs.tables._rows import Rows
+from bsufs.tables._files import RawFile, TableError, unreadable
+from bsufs.tables._rows import Rows, numbered_names
 
 # How a matrix of features is called where a file holds several.
 _USUAL_NAMES = ("X", "data", "fea")
 # The arrays that `write_table` adds to a .npz, to hold names and carried columns.
 FEATURE_NAMES = "feature_names"
 CARRIED_NAMES = "carried_names"
-SPARSE_PARTS = ("indices", "indptr", "format", "shape", "data")
-
-
-@dataclass(frozen=True)
-class Arrays:
-    """A matrix of features, and vectors with one entry per row that may go along."""
-
-    matrix: Any
-    features: tuple[str, ...]
-    vectors: Mapping[str, Any] = field(default_factory=dict)
-    always_carried: tuple[str, ...] = ()
+# And those in which SciPy saves a sparse matrix, together with "data".
+_SPARSE_PARTS = ("indices", "indptr", "format", "shape")
 
 
 class ArrayRows(Rows):
     """The rows of a matrix, with the vectors beside it as further columns."""
 
+    _matrix: Any
+    _vectors: dict[str, Any]
+
     def __init__(self, file: RawFile, kind: str, array: str | None) -> None:
         self.file = file
-        found = _read(file, kind, array)
-        matrix = found.matrix
-        if matrix.dtype.kind == "f" and matrix.dtype.itemsize not in (4, 8):
+        self.features = self.row_names = ()
+        self._vectors = {}
+        if kind == ".h5ad":
+            self._read_h5ad()
+        elif kind == ".npy":
+            self._read_npy()
+        elif kind == ".npz":
+            self._read_npz(array)
+        else:
+            self._read_mat(array)
+        if self._matrix.dtype.kind == "f" and self._matrix.dtype.itemsize not in (4, 8):
             # Neither Arrow nor SciPy knows of these.
-            matrix = matrix.astype(np.float64)
-        self._matrix, self.features, self._vectors = matrix, found.features, found.vectors
-        self.n_rows = self.most_rows = int(matrix.shape[0])
-        self.names = (*found.vectors, *(n for n in found.features if n not in found.vectors))
-        self.row_names = found.always_carried
-        self.ambiguous = frozenset(found.features) & frozenset(found.vectors)
-        self.empty_message = f"{file.source}: the matrix has no rows."
+            self._matrix = self._matrix.astype(np.float64)
+        if sparse.issparse(self._matrix):
+            self._matrix = sparse.csr_array(self._matrix)
+        self.n_rows = self.most_rows = int(self._matrix.shape[0])
+        self.features = self.features or numbered_names(self._matrix.shape[1])
+        self.names = (*self._vectors, *(n for n in self.features if n not in self._vectors))
+        self.ambiguous = frozenset(self.features) & frozenset(self._vectors)
 
     def matrix(self, names: Sequence[str]) -> Any:
         if tuple(names) == self.features:
@@ -55,31 +56,106 @@ class ArrayRows(Rows):
         place = {name: number for number, name in enumerate(self.features)}
         return self._matrix[:, [place[name] for name in names]]
 
-    def batches(self, names: Sequence[str], most_rows: int) -> Iterator[Any]:
+    def batches(self, names: Sequence[str], most_rows: int | None) -> Iterator[Any]:
         import pyarrow as pa
 
         features = set(self.features)
         wanted = [name for name in names if name in features]
         part = self.matrix(wanted)
         dense = part.toarray() if sparse.issparse(part) else part
-        columns = dict(self._vectors) | dict(zip(wanted, dense.T, strict=True))
+        columns = self._vectors | dict(zip(wanted, dense.T, strict=True))
         yield pa.record_batch([pa.array(columns[name]) for name in names], names=list(names))
 
+    def _read_npy(self) -> None:
+        with self.file.open() as stream, _reading(self.file.source, "NumPy"):
+            matrix = np.load(stream, allow_pickle=False)
+        if not isinstance(matrix, np.ndarray):
+            raise TableError(f"{self.file.source}: this is an archive of arrays: name it .npz.")
+        if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+            raise TableError(
+                f"{self.file.source}: the array must be a matrix of numbers, got shape "
+                f"{matrix.shape} of {matrix.dtype}."
+            )
+        self._matrix = matrix
 
-def _read(file: RawFile, kind: str, array: str | None) -> Arrays:
-    if kind == ".h5ad":
-        return _read_h5ad(file)
-    with file.open() as stream:
-        if kind == ".npy":
-            return _read_npy(stream, file.source)
-        if kind == ".npz":
-            return _read_npz(stream, file.source, array)
+    def _read_npz(self, array: str | None) -> None:
+        """Read a matrix and the vectors beside it, dense or as SciPy saves it."""
+        with self.file.open() as stream:
+            with _reading(self.file.source, "NumPy"):
+                archive = np.load(stream, allow_pickle=False)
+                is_single = isinstance(archive, np.ndarray)
+                stored = {} if is_single else {key: archive[key] for key in archive.files}
+            if is_single:
+                raise TableError(f"{self.file.source}: this is a single array: name it .npy.")
+            if {*_SPARSE_PARTS, "data"} <= set(stored):
+                stream.seek(0)
+                with _reading(self.file.source, "SciPy sparse"):
+                    stored["data"] = sparse.load_npz(stream)
+                for part in _SPARSE_PARTS:
+                    del stored[part]
+        names = stored.pop(FEATURE_NAMES, None)
+        carried = {
+            str(name): stored.pop(f"carried_{place}")
+            for place, name in enumerate(np.ravel(stored.pop(CARRIED_NAMES, ())))
+            if f"carried_{place}" in stored
+        }
+        self._choose(stored, array)
+        if names is not None and names.shape == self._matrix.shape[1:]:
+            self.features = tuple(names.astype(str).tolist())
+        self._vectors, self.row_names = carried or self._vectors, tuple(carried)
+
+    def _read_mat(self, array: str | None) -> None:
         # SciPy's readers take a while to import.
         from bsufs._matlab import matlab_arrays
 
-        with _reading(file.source, "MATLAB"):
+        with self.file.open() as stream, _reading(self.file.source, "MATLAB"):
             stored = matlab_arrays(stream)
-        return _matrix_and_vectors(stored, file.source, array)
+        self._choose(stored, array)
+
+    def _read_h5ad(self) -> None:
+        """Read counts and the columns of `obs`."""
+        source = self.file.source
+        try:
+            anndata = import_module("anndata")
+        except ImportError as error:
+            raise TableError(
+                f'{source}: to read .h5ad files, anndata is needed: pip install "bsufs[h5ad]".'
+            ) from error
+        with _reading(source, "AnnData"):
+            found = anndata.read_h5ad(self.file.path)
+        if found.X is None:
+            raise TableError(f"{source}: the file has no X.")
+        self._matrix = found.X if sparse.issparse(found.X) else np.asarray(found.X)
+        self.features = tuple(map(str, found.var_names))
+        # A column of that name is the user's own and goes before the index.
+        self._vectors = {"obs_names": found.obs_names.to_numpy().astype(str)}
+        self._vectors |= {str(name): found.obs[name].to_numpy() for name in found.obs.columns}
+        self.row_names = ("obs_names",)
+
+    def _choose(self, stored: Mapping[str, Any], array: str | None) -> None:
+        """Take the matrix that was asked for, or the one there is, and all vectors beside it."""
+        source = self.file.source
+        matrices = {key: value for key, value in stored.items() if _is_matrix(value)}
+        if array is not None and array not in matrices:
+            raise TableError(
+                f"{source}: --array must name a matrix of numbers, got {array!r}; there "
+                f"{_shapes(matrices)}."
+            )
+        if not matrices:
+            raise TableError(
+                f"{source}: there is no matrix of numbers with at least two columns in the file, "
+                f"which holds {', '.join(map(repr, stored)) or 'nothing'}."
+            )
+        usual = [name for name in _USUAL_NAMES if name in matrices]
+        if array is None and len(matrices) > 1 and not usual:
+            raise TableError(f"{source}: name one matrix with --array; there {_shapes(matrices)}.")
+        chosen = array or (usual or list(matrices))[0]
+        self._matrix = matrices[chosen]
+        self._vectors = {
+            key: np.asarray(value).ravel()
+            for key, value in stored.items()
+            if key != chosen and _is_vector(value, self._matrix.shape[0])
+        }
 
 
 @contextlib.contextmanager
@@ -93,108 +169,11 @@ def _reading(source: str, kind: str) -> Iterator[None]:
         ) from error
     # What a reader raises on foreign bytes depends on where they cease to make sense.
     except Exception as error:
-        if "allow_pickle" in str(error):
-            message = "the file holds Python objects, which are never unpickled."
-        else:
-            message = unreadable_message(kind, error)
-        raise TableError(f"{source}: {message}") from error
-
-
-def _read_npy(stream: BinaryIO, source: str) -> Arrays:
-    with _reading(source, "NumPy"):
-        matrix = np.load(stream, allow_pickle=False)
-    if not isinstance(matrix, np.ndarray):
-        raise TableError(f"{source}: this is an archive of arrays: name it .npz.")
-    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        if "allow_pickle" not in str(error):
+            raise unreadable(source, kind, error) from error
         raise TableError(
-            f"{source}: the array must be a matrix of numbers, got shape {matrix.shape} of "
-            f"{matrix.dtype}."
-        )
-    return Arrays(matrix, _numbered(matrix.shape[1]))
-
-
-def _read_npz(stream: BinaryIO, source: str, array: str | None) -> Arrays:
-    """Read a matrix and the vectors beside it, dense or as SciPy saves it."""
-    with _reading(source, "NumPy"):
-        archive = np.load(stream, allow_pickle=False)
-    if isinstance(archive, np.ndarray):
-        raise TableError(f"{source}: this is a single array: name it .npy.")
-    with archive, _reading(source, "NumPy"):
-        stored = {key: archive[key] for key in archive.files}
-    if set(SPARSE_PARTS) <= set(stored):
-        with _reading(source, "SciPy sparse"):
-            built = _sparse_matrix(stored)
-        stored = {key: value for key, value in stored.items() if key not in SPARSE_PARTS}
-        stored["data"] = built
-    carried = _carried_vectors(stored)
-    names = stored.pop(FEATURE_NAMES, None)
-    found = _matrix_and_vectors(stored, source, array)
-    if names is not None and names.shape == found.matrix.shape[1:]:
-        found = replace(found, features=tuple(names.astype(str).tolist()))
-    return replace(found, vectors=carried, always_carried=tuple(carried)) if carried else found
-
-
-def _read_h5ad(file: RawFile) -> Arrays:
-    """Read counts and the columns of `obs`."""
-    try:
-        anndata = import_module("anndata")
-    except ImportError as error:
-        raise TableError(
-            f'{file.source}: to read .h5ad files, anndata is needed: pip install "bsufs[h5ad]".'
+            f"{source}: the file holds Python objects, which are never unpickled."
         ) from error
-    with _reading(file.source, "AnnData"):
-        found = anndata.read_h5ad(file.path)
-    if found.X is None:
-        raise TableError(f"{file.source}: the file has no X.")
-    matrix = sparse.csr_array(found.X) if sparse.issparse(found.X) else np.asarray(found.X)
-    vectors = {str(name): found.obs[name].to_numpy() for name in found.obs.columns}
-    # A column of that name is the user's own and goes before the index.
-    vectors = {"obs_names": found.obs_names.to_numpy().astype(str), **vectors}
-    return Arrays(matrix, tuple(map(str, found.var_names)), vectors, ("obs_names",))
-
-
-def _sparse_matrix(stored: Mapping[str, Any]) -> Any:
-    kind = stored["format"].item()
-    name = kind.decode() if isinstance(kind, bytes) else str(kind)
-    # Only the compressed formats have these parts; a matrix in another one is not guessed at.
-    build = {"csr": sparse.csr_array, "csc": sparse.csc_array}[name]
-    parts = (stored["data"], stored["indices"], stored["indptr"])
-    return sparse.csr_array(build(parts, shape=tuple(stored["shape"])))
-
-
-def _carried_vectors(stored: dict[str, Any]) -> dict[str, Any]:
-    names = stored.pop(CARRIED_NAMES, None)
-    if names is None:
-        return {}
-    vectors = {str(name): stored.pop(f"carried_{i}", None) for i, name in enumerate(names)}
-    return {name: vector for name, vector in vectors.items() if vector is not None}
-
-
-def _matrix_and_vectors(stored: Mapping[str, Any], source: str, array: str | None) -> Arrays:
-    matrices = {key: value for key, value in stored.items() if _is_matrix(value)}
-    if array is not None and array not in matrices:
-        raise TableError(
-            f"{source}: --array must name a matrix of numbers, got {array!r}; there "
-            f"{_shapes(matrices)}."
-        )
-    if not matrices:
-        raise TableError(
-            f"{source}: there is no matrix of numbers with at least two columns in the file, which "
-            f"holds {', '.join(map(repr, stored)) or 'nothing'}."
-        )
-    usual = [name for name in _USUAL_NAMES if name in matrices]
-    if array is None and len(matrices) > 1 and not usual:
-        raise TableError(f"{source}: name one matrix with --array; there {_shapes(matrices)}.")
-    chosen = array or (usual or list(matrices))[0]
-    matrix = matrices[chosen]
-    vectors = {
-        key: np.asarray(value).ravel()
-        for key, value in stored.items()
-        if key != chosen and _is_vector(value, matrix.shape[0])
-    }
-    if sparse.issparse(matrix):
-        matrix = sparse.csr_array(matrix)
-    return Arrays(matrix, _numbered(matrix.shape[1]), vectors)
 
 
 def _is_matrix(value: Any) -> bool:
@@ -215,7 +194,3 @@ def _shapes(matrices: Mapping[str, Any]) -> str:
         return "is none"
     every = [f"{name!r} ({value.shape[0]} x {value.shape[1]})" for name, value in matrices.items()]
     return f"{'is' if len(every) == 1 else 'are'} {', '.join(every)}"
-
-
-def _numbered(n_columns: int) -> tuple[str, ...]:
-    return tuple(f"x{number}" for number in range(n_columns))

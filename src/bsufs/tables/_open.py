@@ -6,24 +6,19 @@ import difflib
 import os
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, BinaryIO
 
+from bsufs._atomic import STANDARD
 from bsufs._memory import available_memory, size_in_words
 from bsufs.tables._arrays import ArrayRows
-from bsufs.tables._columnar import FeatherRows, ParquetRows
-from bsufs.tables._files import STDIN, RawFile, TableError, listed
+from bsufs.tables._columnar import ColumnarRows
+from bsufs.tables._files import TEXT, RawFile, TableError, kind_of, listed
 from bsufs.tables._prepare import Missing, Scale
 from bsufs.tables._rows import ROW_NAMES, Rows
 from bsufs.tables._table import Table
 from bsufs.tables._text import TextRows
 
-# None stands for the delimiter that is most frequent in the first line.
-_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
-PARQUET = (".parquet", ".pq")
-FEATHER = (".feather", ".arrow")
 _ARRAYS = (".npy", ".npz", ".mat", ".h5ad")
-_READABLE = (*_DELIMITERS, *PARQUET, *FEATHER, *_ARRAYS)
 # The share of the free memory that a table may take where nothing else is said.
 _SHARE_OF_MEMORY = 0.25
 
@@ -112,10 +107,10 @@ def open_table(
     limit = int(most * _SHARE_OF_MEMORY) if memory is None else memory
     rows = _open_rows(path, most, delimiter, header, array)
     _check_names(rows)
-    if rows.n_rows == 0:
-        raise TableError(rows.empty_message)
-    carried = _columns_to_carry(rows, ignore, label)
     source, needed = rows.file.source, rows.memory_to_hold or 0
+    if rows.n_rows == 0:
+        raise TableError(f"{source}: {rows.empty}")
+    carried = _columns_to_carry(rows, ignore, label)
     can_stream = rows.memory_to_hold is not None and not rows.file.is_held
     if batch_rows is not None and not can_stream:
         raise TableError(
@@ -123,12 +118,13 @@ def open_table(
             "a .parquet file."
         )
     if whole_for is not None and can_stream and needed > most:
-        bound, cure = "there is free", "Do without it."
+        free = size_in_words(most)
+        but = f"{free} is free. Do without it."
         if memory is not None:
-            bound, cure = "--memory is", "Raise --memory, or do without it."
+            but = f"--memory is {free}. Raise --memory, or do without it."
         raise TableError(
             f"{source}: {whole_for} needs the whole table in memory, {size_in_words(needed)} or "
-            f"more, but {bound} {size_in_words(most)}. {cure}"
+            f"more, but {but}"
         )
     fits = whole_for is not None or not can_stream or needed <= limit
     hold = fits and batch_rows is None
@@ -139,30 +135,26 @@ def _open_rows(
     path: Any, most_bytes: int, delimiter: str | None, header: bool, array: str | None
 ) -> Rows:
     """Open a file as what it is by its name; standard input and open files hold text."""
-    kind = ".txt" if hasattr(path, "read") or os.fspath(path) == STDIN else _kind(Path(path))
-    if kind in _ARRAYS:
-        return ArrayRows(RawFile(path, most_bytes), kind, array)
-    if array is not None:
+    is_stream = hasattr(path, "read") or os.fspath(path) == STANDARD
+    kind = ".txt" if is_stream else _kind(path)
+    if array is not None and kind not in _ARRAYS:
         raise TableError(f"{path}: --array is for .npz and .mat files only.")
-    if kind in PARQUET:
-        return ParquetRows(RawFile(path, most_bytes))
-    if kind in FEATHER:
-        return FeatherRows(RawFile(path, most_bytes))
-    return TextRows(RawFile(path, most_bytes), delimiter or _DELIMITERS[kind], header)
+    file = RawFile(path, most_bytes)
+    if kind in _ARRAYS:
+        return ArrayRows(file, kind, array)
+    if kind in TEXT:
+        return TextRows(file, delimiter or TEXT[kind], header)
+    return ColumnarRows(file, kind)
 
 
-def _kind(path: Path) -> str:
-    name = path.name.lower()
-    kind = Path(name.removesuffix(".gz")).suffix
-    if kind in (_DELIMITERS if name.endswith(".gz") else _READABLE):
-        return kind
-    # A missing file or a folder is the better thing to complain about.
-    with path.open("rb"):
-        pass
-    raise TableError(
-        f"{path}: the extension must say what the file is, one of {' '.join(_READABLE)} "
-        "(text also with .gz). Rename the file, or pipe text in and read '-'."
-    )
+def _kind(path: str | os.PathLike[str]) -> str:
+    try:
+        cure = " Rename the file, or pipe text in and read '-'."
+        return kind_of(path, _ARRAYS, "the file is", cure)
+    except TableError:
+        # A missing file or a folder is the better thing to complain about.
+        with open(path, "rb"):
+            raise
 
 
 def _check_names(rows: Rows) -> None:

@@ -97,19 +97,33 @@ class Gaps:
 class Preparation:
     """What to do to every batch: rows to leave out, medians to fill in, a scaler."""
 
-    found: MissingValues = MissingValues()
     dropped_rows: Indices | None = None
     kept_columns: Indices | None = None
     medians: Array | None = None
     scaler: Any = None
 
-    def settle(self, gaps: Gaps, how: Missing) -> None:
-        """Decide what to do about missing values; medians are found afterwards."""
+    def settle(
+        self, gaps: Gaps, how: Missing, numbers: Callable[[Indices], Iterable[Any]], n_at_once: int
+    ) -> MissingValues:
+        """Decide what to do about missing values; medians are found of some columns at once."""
         found = MissingValues(gaps.n_missing, gaps.n_infinite)
-        complete = np.flatnonzero(gaps.by_column == 0)
+        incomplete = np.flatnonzero(gaps.by_column)
         if how == "error":
             raise TableError(gaps.missing_values_message())
-        if how == "drop-rows":
+        if how == "median":
+            empty = np.flatnonzero(gaps.by_column == gaps.n_rows).tolist()
+            if empty:
+                raise TableError(
+                    "--missing median needs a value in every column, but "
+                    f"{listed(gaps.names[column] for column in empty)} has none. Use --missing "
+                    "drop-columns, or leave it out with --ignore."
+                )
+            self.medians = np.zeros(len(gaps.names))
+            for start in range(0, incomplete.size, n_at_once):
+                part = incomplete[start : start + n_at_once]
+                values = np.concatenate([_dense(batch) for batch in numbers(part)])
+                self.medians[part] = [np.median(cells[np.isfinite(cells)]) for cells in values.T]
+        elif how == "drop-rows":
             if gaps.rows.size == gaps.n_rows:
                 raise TableError(
                     f"{gaps.in_words()}, and every row has a gap: --missing drop-rows would leave "
@@ -117,51 +131,17 @@ class Preparation:
                 )
             self.dropped_rows = gaps.rows
             found = replace(found, n_rows_dropped=int(gaps.rows.size))
-        if how == "drop-columns":
-            if complete.size < 2:
+        else:
+            self.kept_columns = np.flatnonzero(gaps.by_column == 0)
+            if self.kept_columns.size < 2:
                 raise TableError(
-                    f"{gaps.in_words()}: --missing drop-columns would leave {complete.size} of "
-                    f"{len(gaps.names)} columns. Try drop-rows or median."
+                    f"{gaps.in_words()}: --missing drop-columns would leave "
+                    f"{self.kept_columns.size} of {len(gaps.names)} columns. Try drop-rows or "
+                    "median."
                 )
-            self.kept_columns = complete
-            dropped = tuple(
-                gaps.names[column] for column in np.flatnonzero(gaps.by_column).tolist()
-            )
+            dropped = tuple(gaps.names[column] for column in incomplete.tolist())
             found = replace(found, columns_dropped=dropped)
-        self.found = found
-
-    def find_medians(
-        self, gaps: Gaps, numbers: Callable[[Indices], Iterable[Any]], n_at_once: int
-    ) -> None:
-        """Find the medians of the columns with gaps; those of the others are not needed."""
-        incomplete = np.flatnonzero(gaps.by_column)
-        medians = np.zeros(len(gaps.names))
-        empty: list[str] = []
-        for start in range(0, incomplete.size, n_at_once):
-            part = incomplete[start : start + n_at_once]
-            values = np.concatenate([_dense(batch) for batch in numbers(part)])
-            for column, cells in zip(part, values.T, strict=True):
-                known = cells[np.isfinite(cells)]
-                if known.size:
-                    medians[column] = np.median(known)
-                else:
-                    empty.append(gaps.names[column])
-        if empty:
-            raise TableError(
-                f"--missing median needs a value in every column, but {listed(empty)} has none. "
-                "Use --missing drop-columns, or leave it out with --ignore."
-            )
-        self.medians = medians
-
-    def fit_scaler(self, batches: Iterable[Any], with_mean: bool) -> None:
-        """Learn means and deviations."""
-        # scikit-learn takes a while to import.
-        from sklearn.preprocessing import StandardScaler
-
-        scaler = StandardScaler(with_mean=with_mean)
-        for values in batches:
-            scaler.partial_fit(values)
-        self.scaler = scaler
+        return found
 
     def kept_rows(self, first: int, n_rows: int) -> Mask | None:
         """Return which rows of a batch stay, None for all."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from bsufs.tables._files import RawFile
@@ -22,7 +22,7 @@ class Rows(ABC):
     row_names: tuple[str, ...]
     # Names of a feature and of another column alike.
     ambiguous: frozenset[str] = frozenset()
-    empty_message: str
+    empty = "the table has no rows."
     notices: tuple[str, ...] = ()
     is_text = False
     # How many rows there are, where that is known before they are read, and at most.
@@ -30,12 +30,10 @@ class Rows(ABC):
     most_rows = 0
     # How many bytes it takes to read all at once, None for what is never read in parts.
     memory_to_hold: int | None = None
-    # Whether a cell may hold a carriage return, which must be quoted when it is written as text.
-    has_carriage_returns = True
 
     @abstractmethod
-    def batches(self, names: Sequence[str], most_rows: int) -> Iterator[Any]:
-        """Go through some columns; record batches have about so many rows at most."""
+    def batches(self, names: Sequence[str], most_rows: int | None) -> Iterator[Any]:
+        """Go through some columns; record batches have about so many rows, None for no limit."""
 
     def matrix(self, names: Sequence[str]) -> Any:
         """Return some features as the matrix that the file holds; None where it holds none."""
@@ -45,7 +43,12 @@ class Rows(ABC):
         """Let what is read ahead take so many bytes."""
 
 
-def joined(batches: Iterable[Any], enough: int, size: Callable[[Any], int]) -> Iterator[Any]:
+def numbered_names(n_columns: int) -> tuple[str, ...]:
+    """Return names for columns that have none."""
+    return tuple(f"x{number}" for number in range(n_columns))
+
+
+def joined(batches: Iterable[Any], enough_bytes: int) -> Iterator[Any]:
     """Join record batches to tables that are large enough to be worth the handling."""
     import pyarrow as pa
 
@@ -53,8 +56,8 @@ def joined(batches: Iterable[Any], enough: int, size: Callable[[Any], int]) -> I
     total = 0
     for batch in batches:
         waiting.append(batch)
-        total += size(batch)
-        if total >= enough:
+        total += batch.nbytes
+        if total >= enough_bytes:
             yield pa.Table.from_batches(waiting)
             waiting, total = [], 0
     if waiting:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,13 +20,11 @@ from bsufs.tables._text import LongRowError
 # A row of a batch is text, cells, numbers, and copies of these on their way into the scatter.
 _BYTES_PER_CELL = 64
 # Columns are copied into rows a part at a time, which stays in the caches of a processor.
-_CELLS_AT_ONCE = 2**18
+_CELLS_AT_ONCE = 2**20
 # Means and deviations are added up in blocks of one size, so that batches do not matter to a bit.
 _ROWS_TO_SCALE = 1024
-# Files of columns hand out more rows at a time.
-_CELLS_IN_A_BATCH = 2**20
 # With fewer, it takes longer to handle thousands of columns than to parse their cells.
-_FEWEST_ROWS = 256
+_FEWEST_ROWS = 1024
 
 
 class Table:
@@ -54,6 +51,10 @@ class Table:
     ----------
     names : tuple of str
         Names of the features, all different.
+    missing : MissingValues
+        What was missing, and what was done about it.
+    is_held : bool
+        Whether the numbers are in memory.
 
     Examples
     --------
@@ -91,10 +92,12 @@ class Table:
             )
         self.memory = memory
         self.batch_rows = batch_rows or max(1, memory // (_BYTES_PER_CELL * len(rows.names)))
+        self.missing = MissingValues()
         self._preparation = Preparation()
         # The numbers, where they are held: as read, and once prepared as a fit takes them.
         self._held: Any = None
         self._is_prepared = False
+        self.is_held = hold
         # Missing values that are an error are met with the batches, where the table is not held.
         self._may_have_gaps = missing == "error" and not hold
         self._prepare(missing, scale, hold)
@@ -114,16 +117,6 @@ class Table:
         return None if read is None else read - self.missing.n_rows_dropped
 
     @property
-    def missing(self) -> MissingValues:
-        """What was missing, and what was done about it."""
-        return self._preparation.found
-
-    @property
-    def is_held(self) -> bool:
-        """Whether the numbers are in memory."""
-        return self._held is not None
-
-    @property
     def notices(self) -> tuple[str, ...]:
         """What the reader of the result should know about how the file was read."""
         source, notices = self.rows.file.source, list(self.rows.notices)
@@ -141,7 +134,7 @@ class Table:
     @property
     def values(self) -> Any:
         """The numbers of all features: an array, or a sparse array where the file holds one."""
-        if self._held is None:
+        if not self.is_held:
             raise self._error(
                 "the whole table is needed, but it is read in batches. Raise --memory."
             )
@@ -235,9 +228,14 @@ class Table:
         if missing != "keep" and not self._may_have_gaps:
             self._settle_missing(missing)
         if scale == "standard":
+            # scikit-learn takes a while to import.
+            from sklearn.preprocessing import StandardScaler
+
             is_sparse, batches = sparse.issparse(self._held), self.batches()
-            blocks = batches if is_sparse else _regrouped(batches, _ROWS_TO_SCALE)
-            self._preparation.fit_scaler(blocks, with_mean=not is_sparse)
+            scaler = StandardScaler(with_mean=not is_sparse)
+            for values in batches if is_sparse else _regrouped(batches, _ROWS_TO_SCALE):
+                scaler.partial_fit(values)
+            self._preparation.scaler = scaler
         if hold:
             (self._held,) = self.batches()
             self._is_prepared = True
@@ -247,10 +245,10 @@ class Table:
         if matrix is not None:
             return matrix.astype(np.float64, copy=False)
         try:
-            return _stacked(self._parsed(self.names), self.rows.n_rows)
+            return np.concatenate(list(self._parsed(self.names)))
         except LongRowError:
             self.rows.read_ahead(self.memory)
-            return _stacked(self._parsed(self.names), None)
+            return np.concatenate(list(self._parsed(self.names)))
 
     def _settle_missing(self, how: Missing) -> None:
         gaps, preparation = Gaps(self.names), self._preparation
@@ -259,15 +257,15 @@ class Table:
         if not gaps:
             return
         try:
-            preparation.settle(gaps, how)
-            if how == "median":
-                preparation.find_medians(gaps, self._numbers, self._columns_to_sort(gaps.n_rows))
+            at_once = self._columns_to_sort(gaps.n_rows) if how == "median" else 0
+            self.missing = preparation.settle(gaps, how, self._numbers, at_once)
         except TableError as error:
             raise self._error(str(error)) from error
         kept = preparation.kept_columns
         if kept is not None:
             self.names = tuple(self.names[column] for column in kept)
-            self._held = None if self._held is None else self._held[:, kept]
+            if self.is_held:
+                self._held = self._held[:, kept]
 
     def _columns_to_sort(self, n_rows: int) -> int:
         """Return of how many columns medians can be found at once."""
@@ -285,55 +283,49 @@ class Table:
         file, n_rows = self.rows.file, 0
         file.check_unchanged()
         try:
-            most_rows = min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_IN_A_BATCH // len(names)))
+            most_rows = None if self.is_held else self._rows_at_once(names)
             for batch in self.rows.batches(names, most_rows):
                 if batch.num_rows:
                     n_rows += batch.num_rows
                     yield batch
-        except (TableError, OSError):
+        except Exception:
             # What makes no sense may do so because somebody writes to the file.
             file.check_unchanged()
             raise
         file.check_unchanged()
         if n_rows == 0:
-            raise TableError(self.rows.empty_message)
+            raise self._error(self.rows.empty)
         self.rows.n_rows = n_rows
 
     def _numbers(self, features: ArrayLike | None = None) -> Iterator[Any]:
         """Go through the numbers as they were read, NaN where a value is missing."""
         wanted = range(self.n_features) if features is None else np.asarray(features)
-        if self._held is not None:
+        if self.is_held:
             yield self._held if features is None else self._held[:, wanted]
         else:
             blocks = self._parsed([self.names[feature] for feature in wanted])
             yield from _regrouped(blocks, self.batch_rows)
 
     def _parsed(self, names: Sequence[str]) -> Iterator[Array]:
+        import pyarrow as pa
+
         reader = NumericColumns(self.rows.file.source)
-        n_at_once = min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_AT_ONCE // len(names)))
-        batches = self._record_batches(names)
-        for cells in joined(batches, n_at_once, lambda batch: int(batch.num_rows)):
+        n_at_once = self._rows_at_once(names)
+        for cells in joined(self._record_batches(names), 8 * n_at_once * len(names)):
             for start in range(0, cells.num_rows, n_at_once):
                 values = reader.add(cells.slice(start, n_at_once))
-                if reader.is_sound:
+                if not reader.bad:
                     yield values
         reader.check()
+        # What Arrow has read would stay in its pool during the fit.
+        del cells
+        pa.default_memory_pool().release_unused()
+
+    def _rows_at_once(self, names: Sequence[str]) -> int:
+        return min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_AT_ONCE // len(names)))
 
     def _error(self, message: str) -> TableError:
         return TableError(f"{self.rows.file.source}: {message}")
-
-
-def _stacked(blocks: Iterator[Array], n_rows: int | None) -> Array:
-    """Return blocks as one array, without holding them twice where their number is known."""
-    if n_rows is None:
-        return np.concatenate(list(blocks))
-    first = next(blocks)
-    values = np.empty((n_rows, first.shape[1]))
-    end = 0
-    for block in chain([first], blocks):
-        start, end = end, end + block.shape[0]
-        values[start:end] = block
-    return values
 
 
 def _regrouped(blocks: Iterator[Array], n_rows: int) -> Iterator[Array]:
@@ -341,13 +333,11 @@ def _regrouped(blocks: Iterator[Array], n_rows: int) -> Iterator[Array]:
     waiting: list[Array] = []
     count = 0
     for block in blocks:
-        left = block
-        while count + len(left) >= n_rows:
-            yield np.concatenate([*waiting, left[: n_rows - count]])
-            left = left[n_rows - count :]
+        while count + len(block) >= n_rows:
+            yield np.concatenate([*waiting, block[: n_rows - count]])
+            block = block[n_rows - count :]
             waiting, count = [], 0
-        if len(left):
-            waiting.append(left)
-            count += len(left)
-    if waiting:
+        waiting.append(block)
+        count += len(block)
+    if count:
         yield np.concatenate(waiting)

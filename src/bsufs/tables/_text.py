@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import Any
 
 from bsufs._memory import size_in_words
 from bsufs.tables._files import RawFile, TableError, sniff_encoding
-from bsufs.tables._rows import ROW_NAMES, Rows
+from bsufs.tables._rows import ROW_NAMES, Rows, numbered_names
 
 _DELIMITERS = ",\t;|"
 # Arrow reads so many blocks ahead of those that it hands out.
@@ -32,91 +33,83 @@ class TextRows(Rows):
 
     def __init__(self, file: RawFile, delimiter: str | None, header: bool) -> None:
         self.file = file
-        found = sniff_encoding(file.text_chunks(), file.source)
-        self._encoding, self.notices = found.encoding, found.notices
-        self.memory_to_hold, self.most_rows = found.memory_to_hold, found.n_lines
-        self.has_carriage_returns = found.has_carriage_returns
-        line = self._open().readline()
+        self._encoding, self.notices, self.most_rows, self.memory_to_hold = sniff_encoding(file)
+        with file.open_as_utf8(self._encoding) as text:
+            line = text.readline()
         self._shortest_block = _LINES_IN_A_BLOCK * len(line)
         self._block = min(max(_USUAL_BLOCK, _LINES_AT_ONCE * len(line)), _LARGEST_BLOCK)
         self._header = header
         first_line = line.removesuffix(b"\n").decode()
         self._delimiter = delimiter or max(_DELIMITERS, key=first_line.count)
-        first = self._first_record()
+        try:
+            with self._records() as records:
+                first = next(records)
+        except csv.Error as error:
+            raise TableError(f"{file.source}: the first line cannot be read ({error}).") from error
         if len(first) < 2:
             raise TableError(_one_column(first_line, self._delimiter, file.source))
-        names = first if header else [f"x{number}" for number in range(len(first))]
-        self.names = self.features = tuple(names)
+        self.names = self.features = tuple(first) if header else numbered_names(len(first))
         self.row_names = (ROW_NAMES,) if self.names[0] == ROW_NAMES else ()
-        self.empty_message = (
-            f"{file.source}: there is a header of {len(self.names)} names, but no row below it."
-        )
+        self.empty = f"there is a header of {len(self.names)} names, but no row below it."
 
     def read_ahead(self, memory: int) -> None:
         self._block = min(max(memory // _BLOCKS_AHEAD, _SMALLEST_BLOCK), _LARGEST_BLOCK)
 
-    def batches(self, names: Sequence[str], most_rows: int) -> Iterator[Any]:
+    def batches(self, names: Sequence[str], most_rows: int | None) -> Iterator[Any]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        place = {name: str(number) for number, name in enumerate(self.names)}
-        numbers = list(place.values())
         block = max(self._block, self._shortest_block)
         try:
-            with arrow_csv.open_csv(
-                self._open(),
-                read_options=arrow_csv.ReadOptions(
-                    column_names=numbers,
-                    skip_rows_after_names=int(self._header),
-                    block_size=block,
-                ),
-                parse_options=arrow_csv.ParseOptions(
-                    delimiter=self._delimiter, newlines_in_values=True
-                ),
-                # Every cell comes as the characters it was.
-                convert_options=arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(numbers, pa.string()),
-                    strings_can_be_null=False,
-                    include_columns=[place[name] for name in names],
-                ),
-            ) as reader:
-                for batch in reader:
-                    yield batch.rename_columns(list(names))
+            with (
+                self.file.open_as_utf8(self._encoding) as text,
+                arrow_csv.open_csv(
+                    text,
+                    read_options=arrow_csv.ReadOptions(
+                        column_names=self.names,
+                        skip_rows_after_names=int(self._header),
+                        block_size=block,
+                    ),
+                    parse_options=arrow_csv.ParseOptions(
+                        delimiter=self._delimiter, newlines_in_values=True
+                    ),
+                    # Every cell comes as the characters it was.
+                    convert_options=arrow_csv.ConvertOptions(
+                        column_types=dict.fromkeys(self.names, pa.string()),
+                        strings_can_be_null=False,
+                        include_columns=list(names),
+                    ),
+                ) as reader,
+            ):
+                yield from reader
         except pa.ArrowInvalid as error:
             if "straddling" in str(error):
                 raise LongRowError(
                     f"{self.file.source}: a row is longer than the {size_in_words(block)} that are "
                     "read at a time. Raise --memory (batch_rows in Python)."
                 ) from error
-            raise TableError(self._what_is_uneven(error)) from error
+            raise TableError(f"{self.file.source}: {self._what_is_uneven(error)}") from error
 
-    def _open(self) -> BinaryIO:
-        return self.file.open_as_utf8(self._encoding)
-
-    def _records(self) -> Any:
-        text = io.TextIOWrapper(self._open(), encoding="utf-8", newline="")
-        return csv.reader(text, delimiter=self._delimiter)
-
-    def _first_record(self) -> list[str]:
-        try:
-            return list(next(self._records()))
-        except csv.Error as error:
-            raise TableError(
-                f"{self.file.source}: the first line cannot be read ({error})."
-            ) from error
+    @contextlib.contextmanager
+    def _records(self) -> Iterator[Any]:
+        with (
+            self.file.open_as_utf8(self._encoding) as text,
+            io.TextIOWrapper(text, encoding="utf-8", newline="") as lines,
+        ):
+            yield csv.reader(lines, delimiter=self._delimiter)
 
     def _what_is_uneven(self, error: Exception) -> str:
-        source, records = self.file.source, self._records()
-        try:
-            for record in records:
-                if record and len(record) != len(self.names):
-                    return (
-                        f"{source}: line {records.line_num} has {len(record)} values, but the "
-                        f"first line has {len(self.names)}. Every line must have as many."
-                    )
-        except csv.Error as problem:
-            return f"{source}: line {records.line_num} cannot be read ({problem})."
-        return f"{source}: the text cannot be read ({error})."
+        with self._records() as records:
+            try:
+                for record in records:
+                    if record and len(record) != len(self.names):
+                        return (
+                            f"line {records.line_num} has {len(record)} values, but the first line "
+                            f"has {len(self.names)}. Every line must have as many."
+                        )
+            except csv.Error as problem:
+                return f"line {records.line_num} cannot be read ({problem})."
+        return f"the text cannot be read ({error})."
 
 
 def _one_column(line: str, delimiter: str, source: str) -> str:

@@ -7,32 +7,24 @@ import csv
 import gzip
 import io
 import os
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from bsufs._atomic import check_target, checked_write
+from bsufs._atomic import STANDARD, checked_write
 from bsufs.tables._arrays import CARRIED_NAMES, FEATURE_NAMES
-from bsufs.tables._files import TableError
+from bsufs.tables._files import PARQUET, TEXT, TableError, kind_of
 from bsufs.tables._numbers import numbers
-from bsufs.tables._open import FEATHER, PARQUET
 from bsufs.tables._rows import joined
 from bsufs.tables._table import Table
 
-_STDOUT = "-"
-_DELIMITERS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t"}
 _ARRAYS = (".npy", ".npz")
-_WRITABLE = (*_DELIMITERS, *PARQUET, *FEATHER, *_ARRAYS)
 # Rows are turned into Python lists so many at a time.
 _ROWS_AT_ONCE = 10_000
-
-# Hands out the batches of a table; may be called again where one pass is not enough.
-Passes = Callable[[], Iterable[Any]]
 
 
 def write_table(
@@ -69,25 +61,23 @@ def write_table(
     chosen = [int(one) for one in np.asarray(everything if features is None else features)]
     chosen = sorted(chosen) if order == "table" else chosen
     kind = _kind(path)
-    if kind in _ARRAYS:
-        _write_array(table, chosen, path, kind, force)
-        return
+    if kind in _ARRAYS and not table.is_held:
+        raise TableError(
+            f"{path}: a {kind} file cannot be written in batches of rows. Write .parquet, "
+            ".feather or .csv, or raise --memory so that the table is read at once."
+        )
     names = _column_order(table, chosen, order)
-    passes = _passes(table, names)
     with _target(path, force) as stream:
-        if kind in _DELIMITERS:
-            may_quote = table.rows.has_carriage_returns
-            _write_text(passes, names, stream, _DELIMITERS[kind], may_quote)
+        if kind in _ARRAYS:
+            _write_array(table, chosen, stream, kind)
+        elif kind in TEXT:
+            _write_text(table.cells(names), names, stream, TEXT[kind] or "\t")
         else:
-            _write_columnar(passes, table, stream, kind)
+            _write_columnar(table, names, stream, kind)
 
 
 @contextlib.contextmanager
 def _target(path: str | os.PathLike[str], force: bool) -> Iterator[Any]:
-    if os.fspath(path) == _STDOUT:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
     with checked_write(path, force=force) as stream:
         if not os.fspath(path).lower().endswith(".gz"):
             yield stream
@@ -105,74 +95,34 @@ def _column_order(table: Table, features: Sequence[int], order: str) -> list[str
     return [name for name in table.rows.names if name in wanted]
 
 
-def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Raise an error where a table could not be written, before work is done for it."""
-    if _kind(path) and os.fspath(path) != _STDOUT:
-        check_target(path, force=force)
-
-
 def needs_whole_table(path: str | os.PathLike[str]) -> bool:
     """Return whether a file of this kind can only be written from a table that is held."""
     return _kind(path) in _ARRAYS
 
 
 def _kind(path: str | os.PathLike[str]) -> str:
-    if os.fspath(path) == _STDOUT:
+    if os.fspath(path) == STANDARD:
         return ".csv"
-    name = Path(path).name.lower()
-    kind = Path(name.removesuffix(".gz")).suffix
-    if kind in (_DELIMITERS if name.endswith(".gz") else _WRITABLE):
-        return kind
-    raise TableError(
-        f"{path}: the extension must say what to write, one of {' '.join(_WRITABLE)} (text also "
-        "with .gz)."
-    )
+    return kind_of(path, _ARRAYS, "to write")
 
 
-def _passes(table: Table, names: Sequence[str]) -> Passes:
-    """Return the cells, read once where the whole table would fit into memory."""
-    if not table.is_held:
-        return lambda: table.cells(names)
-    held = list(table.cells(names))
-    return lambda: held
-
-
-def _write_text(
-    passes: Passes, names: Sequence[str], stream: Any, delimiter: str, may_quote: bool
-) -> None:
-    # The writer quotes a line feed where it must, but a carriage return only when told to.
-    quoted = any("\r" in name for name in names)
-    quoted = quoted or (may_quote and any(map(_has_carriage_return, passes())))
+def _write_text(batches: Iterable[Any], names: Sequence[str], stream: Any, delimiter: str) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-    writer = csv.writer(
-        text,
-        delimiter=delimiter,
-        lineterminator="\n",
-        quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL,
-    )
+    # Cells with a character of the line end are quoted: both must be in it for that.
+    end = "\r\n"
+    lines = SimpleNamespace(write=lambda line: text.write(line.removesuffix(end) + "\n"))
+    writer = csv.writer(lines, delimiter=delimiter, lineterminator=end)
     writer.writerow(names)
-    for batch in passes():
-        columns = _text_columns(batch)
+    for batch in batches:
+        columns = [
+            _as_text(*named) for named in zip(batch.schema.names, batch.columns, strict=True)
+        ]
         for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
             cells = [column.slice(start, _ROWS_AT_ONCE).to_pylist() for column in columns]
             writer.writerows(zip(*cells, strict=True))
     text.flush()
     # The stream belongs to the caller, who closes it.
     text.detach()
-
-
-def _has_carriage_return(batch: Any) -> bool:
-    from pyarrow import compute
-
-    return any(
-        compute.any(compute.match_substring(column, "\r")).as_py()
-        for column in _text_columns(batch)
-    )
-
-
-def _text_columns(batch: Any) -> list[Any]:
-    named = zip(batch.schema.names, batch.columns, strict=True)
-    return [_as_text(name, column) for name, column in named]
 
 
 def _as_text(name: str, column: Any) -> Any:
@@ -188,16 +138,18 @@ def _as_text(name: str, column: Any) -> Any:
         ) from error
 
 
-def _write_columnar(passes: Passes, table: Table, stream: BinaryIO, kind: str) -> None:
+def _write_columnar(table: Table, names: Sequence[str], stream: BinaryIO, kind: str) -> None:
     import pyarrow as pa
     from pyarrow import ipc, parquet
 
-    typed = _Typed(passes, table) if table.rows.is_text else None
+    # The cells are read once where the whole table would fit into memory.
+    held = list(table.cells(names)) if table.is_held else None
+    types = _lossless_types(held or table.cells(names)) if table.rows.is_text else {}
     writer: Any = None
     # A file is not to be made of many small groups of rows.
-    for cells in joined(passes(), _group_bytes(table), lambda batch: int(batch.nbytes)):
+    for cells in joined(held or table.cells(names), _group_bytes(table)):
         # Batches have dictionaries of their own, a file has one.
-        group = (cells if typed is None else typed.of(cells)).unify_dictionaries()
+        group = _typed(cells, types, table).unify_dictionaries()
         if writer is None and kind in PARQUET:
             writer = parquet.ParquetWriter(stream, group.schema)
         elif writer is None:
@@ -217,42 +169,37 @@ def _group_bytes(table: Table) -> int:
     return min(max(table.memory // 8, 2**20), 2**26)
 
 
-class _Typed:
-    """Gives columns of text the types that all their cells have."""
+def _lossless_types(batches: Iterable[Any]) -> dict[str, Any]:
+    """Return for columns of text the type of numbers that keeps every character, None for none."""
+    import pyarrow as pa
 
-    def __init__(self, passes: Passes, table: Table) -> None:
-        import pyarrow as pa
+    types: dict[str, list[Any]] = {}
+    for batch in batches:
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            possible = types.get(name, [pa.int64(), pa.float64()])
+            types[name] = [kind for kind in possible if _is_lossless(_known(column), kind)]
+    return {name: (*kinds, None)[0] for name, kinds in types.items()}
 
-        self._carried = set(table.carried_names)
-        self._types: dict[str, list[Any]] = {}
-        for batch in passes():
-            for name, column in zip(batch.schema.names, batch.columns, strict=True):
-                possible = self._types.get(name, [pa.int64(), pa.float64()])
-                known = _known(column)
-                self._types[name] = [kind for kind in possible if _is_lossless(known, kind)]
 
-    def of(self, cells: Any) -> Any:
-        """Return a table of text with types."""
-        import pyarrow as pa
+def _typed(cells: Any, types: Mapping[str, Any], table: Table) -> Any:
+    """Return columns of text as numbers, but for carried ones that would lose characters."""
+    import pyarrow as pa
 
-        columns = [self._typed(name, cells.column(name)) for name in cells.column_names]
-        return pa.table(columns, names=cells.column_names)
-
-    def _typed(self, name: str, column: Any) -> Any:
-        import pyarrow as pa
-
-        if self._types[name]:
-            return _known(column).cast(self._types[name][0])
-        if name in self._carried:
-            return column
-        return pa.array(numbers(column), from_pandas=True)
+    if not types:
+        return cells
+    columns = cells.columns
+    for place, (name, kind) in enumerate(types.items()):
+        if kind is not None:
+            columns[place] = _known(columns[place]).cast(kind)
+        elif name not in table.carried_names:
+            columns[place] = pa.array(numbers(columns[place]), from_pandas=True)
+    return pa.table(columns, names=cells.column_names)
 
 
 def _known(column: Any) -> Any:
-    import pyarrow as pa
     from pyarrow import compute
 
-    return compute.if_else(compute.equal(column, ""), pa.scalar(None, pa.string()), column)
+    return compute.if_else(compute.equal(column, ""), None, column)
 
 
 def _is_lossless(known: Any, kind: Any) -> bool:
@@ -264,41 +211,33 @@ def _is_lossless(known: Any, kind: Any) -> bool:
         return False
 
 
-def _write_array(
-    table: Table, features: Sequence[int], path: str | os.PathLike[str], kind: str, force: bool
-) -> None:
-    if not table.is_held:
-        raise TableError(
-            f"{path}: a {kind} file cannot be written in batches of rows. Write .parquet, "
-            ".feather or .csv, or raise --memory so that the table is read at once."
-        )
+def _write_array(table: Table, features: Sequence[int], stream: BinaryIO, kind: str) -> None:
+    names = [table.names[feature] for feature in features]
     matrix = table.matrix(features)
     if matrix is None:
-        columns = _columns(table, [table.names[feature] for feature in features])
-        matrix = np.column_stack([column.to_numpy() for column in columns])
-    with checked_write(path, force=force) as stream:
-        if kind == ".npy":
-            # Written to a file by NumPy, a full disk is an error that does not say so.
-            content = io.BytesIO()
-            dense = matrix.toarray() if sparse.issparse(matrix) else matrix
-            np.save(content, dense, allow_pickle=False)
-            stream.write(content.getvalue())
-            return
-        named = {FEATURE_NAMES: np.array([table.names[feature] for feature in features])}
-        if table.carried_names:
-            named[CARRIED_NAMES] = np.array(table.carried_names)
-            columns = _columns(table, table.carried_names)
-            named |= {f"carried_{place}": _vector(column) for place, column in enumerate(columns)}
-        np.savez_compressed(stream, allow_pickle=False, **_stored(matrix), **named)
+        matrix = np.column_stack([column.to_numpy() for column in _columns(table, names)])
+    if kind == ".npy":
+        # Written to a file by NumPy, a full disk is an error that does not say so.
+        content = io.BytesIO()
+        dense = matrix.toarray() if sparse.issparse(matrix) else matrix
+        np.save(content, dense, allow_pickle=False)
+        stream.write(content.getvalue())
+        return
+    named = {FEATURE_NAMES: np.array(names)}
+    if table.carried_names:
+        named[CARRIED_NAMES] = np.array(table.carried_names)
+        columns = _columns(table, table.carried_names)
+        named |= {f"carried_{place}": _vector(column) for place, column in enumerate(columns)}
+    np.savez_compressed(stream, allow_pickle=False, **_stored(matrix), **named)
 
 
 def _columns(table: Table, names: Sequence[str]) -> list[Any]:
     """Return columns with a type: their own, or for text the one that the cells have."""
     import pyarrow as pa
 
-    passes = _passes(table, names)
-    cells = pa.Table.from_batches(passes())
-    return list((_Typed(passes, table).of(cells) if table.rows.is_text else cells).columns)
+    batches = list(table.cells(names))
+    types = _lossless_types(batches) if table.rows.is_text else {}
+    return list(_typed(pa.Table.from_batches(batches), types, table).columns)
 
 
 def _stored(matrix: Any) -> dict[str, Any]:
