@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy import linalg, sparse
 from scipy.spatial.distance import cdist
+from sklearn.utils import gen_batches
 
-from bsufs import graphs
+from bsufs import _linalg, graphs
 from bsufs.graphs import (
     Neighbors,
     adaptive_neighbors,
@@ -17,6 +18,7 @@ from bsufs.graphs import (
     discriminative_laplacian,
     in_safe_units,
     laplacian,
+    local_grams,
     lowest_laplacian_eigenvectors,
     nearest_samples,
     onto_simplex,
@@ -37,10 +39,10 @@ def rng():
     return np.random.default_rng(7)
 
 
-@pytest.mark.parametrize("batch_bytes", [1, 1000, 2**25])
+@pytest.mark.parametrize("batch_size", [1, 3, 100])
 @pytest.mark.parametrize("count", [1, 4, 40])
-def test_neighbors_equal_brute_force_with_many_ties(rng, monkeypatch, batch_bytes, count):
-    monkeypatch.setattr(graphs, "_BATCH_BYTES", batch_bytes)
+def test_neighbors_equal_brute_force_with_many_ties(rng, monkeypatch, batch_size, count):
+    monkeypatch.setattr(graphs, "batches", lambda total, width: gen_batches(total, batch_size))
     X = rng.integers(0, 3, size=(40, 4)).astype(float)
     found = nearest_samples(X, count, with_mean_distance=True)
     indices, distances, mean = brute_force(X, count)
@@ -115,7 +117,7 @@ def test_laplacian_and_components(rng):
 
 @pytest.mark.parametrize("small", [0, 10**6])
 def test_lowest_eigenvectors_of_graphs_in_pieces(rng, monkeypatch, small):
-    monkeypatch.setattr(graphs, "_SMALL", small)
+    monkeypatch.setattr(_linalg, "_SMALL", small)
     X = np.vstack([rng.standard_normal((60, 3)) + shift for shift in (0.0, 50.0, 100.0)])
     G = affinity(nearest_samples(X, 6, with_mean_distance=True), "heat")
     assert components_by_size(G)[0] == 3
@@ -232,7 +234,7 @@ def test_reconstruction_weights_solve_the_local_problem(rng):
 def test_discriminative_laplacian_is_a_sum_of_local_matrices(rng, k):
     X = rng.standard_normal((25, 7)) + 3.0
     indices = nearest_samples(X, k + 1).indices
-    L = discriminative_laplacian(X, indices, 0.1).toarray()
+    L = discriminative_laplacian(local_grams(X, indices), indices, 0.1).toarray()
     J = np.eye(k + 1) - 1 / (k + 1)
     expected = np.zeros((25, 25))
     for local in indices:
@@ -246,7 +248,8 @@ def test_discriminative_laplacian_is_a_sum_of_local_matrices(rng, k):
 def test_the_swapped_ridge_is_the_formula_it_stands_for(rng):
     X = rng.standard_normal((20, 3))
     indices = nearest_samples(X, 5).indices
-    L = discriminative_laplacian(X, indices, 0.1, swapped_ridge=True).toarray()
+    grams = local_grams(X, indices)
+    L = discriminative_laplacian(grams, indices, 0.1, swapped_ridge=True).toarray()
     J = np.eye(5) - 1 / 5
     expected = np.zeros((20, 20))
     for local in indices:

@@ -77,8 +77,7 @@ def n_workers() -> int:
             return max(1, len(distributed.get_client().nthreads()))
         except ValueError:
             pass
-    count: int = import_module("dask.system").CPU_COUNT
-    return count
+    return import_module("dask.system").CPU_COUNT
 
 
 @contextmanager

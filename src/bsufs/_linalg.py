@@ -1,9 +1,9 @@
-"""Symmetric eigenproblems, of which only some pairs are wanted."""
+"""Symmetric matrices: some of their eigenpairs, and solves by the Cholesky factor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from scipy import linalg
@@ -11,6 +11,10 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from bsufs._typing import Array
 
+Map: TypeAlias = Callable[[Array], Array]
+
+# Up to this size a full decomposition is as fast as Lanczos, and safer.
+_SMALL = 256
 # Up to this size a full decomposition is the way out where Lanczos does not converge: so many
 # restarts cost more.
 _MODERATE = 4096
@@ -23,8 +27,6 @@ def some_eigenpairs(A: Array, first: int, last: int) -> tuple[Array, Array]:
     LAPACK's routine for a range of eigenvalues may return too few pairs, without an error, where
     eigenvalues repeat; then all pairs are computed and the range is cut out.
     """
-    values: Any
-    vectors: Any
     count = last - first + 1
     values, vectors = linalg.eigh(A, subset_by_index=[first, last], check_finite=False)
     if values.size != count or not np.isfinite(values).all():
@@ -34,29 +36,40 @@ def some_eigenpairs(A: Array, first: int, last: int) -> tuple[Array, Array]:
 
 
 def largest_eigenpairs(
-    product: Callable[[Array], Array], d: int, count: int, start: Array
+    product: Map, d: int, count: int, start: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return the largest eigenpairs of a symmetric matrix that is known by its products.
+    """Return the largest eigenpairs, descending, of a symmetric matrix known by its products.
 
-    Eigenvalues over many orders of magnitude can leave no gap for Lanczos to converge by; then,
-    where d is moderate, the matrix is formed and decomposed.
+    The matrix is formed and decomposed if it is small or many pairs are wanted. Eigenvalues over
+    many orders of magnitude can leave no gap for Lanczos to converge by; then it is formed, too,
+    where d is moderate.
     """
-    operator = LinearOperator((d, d), matvec=product, dtype=np.float64)
-    dense_is_an_option = d <= _MODERATE
-    values: Any
-    vectors: Any
-    try:
-        values, vectors = eigsh(
-            operator,
-            k=count,
-            which="LA",
-            v0=start,
-            ncv=min(d, 2 * count + 20),
-            maxiter=_MAX_RESTARTS if dense_is_an_option else None,
-        )
-    except ArpackNoConvergence:
-        if not dense_is_an_option:
-            raise
-        matrix = product(np.eye(d))
-        return some_eigenpairs(0.5 * (matrix + matrix.T), d - count, d - 1)
-    return values, vectors
+    if count == 0:
+        return np.empty(0), np.empty((d, 0))
+    if d > _SMALL and count <= d // 4:
+        try:
+            values, vectors = eigsh(
+                LinearOperator((d, d), matvec=product, dtype=np.float64),
+                k=count,
+                which="LA",
+                v0=np.random.default_rng(0).standard_normal(d) if start is None else start,
+                ncv=min(d, 2 * count + 20),
+                maxiter=_MAX_RESTARTS if d <= _MODERATE else None,
+            )
+            return values[::-1], vectors[:, ::-1]
+        except ArpackNoConvergence:
+            if d > _MODERATE:
+                raise
+    matrix = product(np.eye(d))
+    values, vectors = some_eigenpairs(0.5 * (matrix + matrix.T), d - count, d - 1)
+    return values[::-1], vectors[:, ::-1]
+
+
+def cholesky_solver(A: Array) -> Map:
+    """Return the map b -> A^(-1) b for a positive definite A, which is overwritten.
+
+    Raises ``numpy.linalg.LinAlgError`` unless A is found positive definite.
+    """
+    # What LAPACK sees of a row-major matrix is its transpose, which is the same: no copy.
+    factor = linalg.cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
+    return lambda b: np.asarray(linalg.cho_solve(factor, b, check_finite=False))

@@ -3,28 +3,26 @@
 Everything here is sparse or works in batches of rows: no array of n x n numbers is ever kept.
 Neighbors are exact, and samples at equal distance are taken in the order of their rows, so that
 the same data give the same graph everywhere. The search is a blockwise one of its own for that
-reason: it keeps ties of whole numbers exact and gives them to the lower index, which tree searches
-do not promise, and this layer does not import scikit-learn.
+reason: it keeps ties of whole numbers exact and gives them to the lower index, which scikit-learn's
+searches do not promise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.preprocessing import normalize
 
-from bsufs._linalg import largest_eigenpairs, some_eigenpairs
+from bsufs._linalg import largest_eigenpairs
 from bsufs._typing import Array, Indices
 from bsufs.scatter import safe_unit_exponent
+from bsufs.scatter._base import batches
 
-# Temporary arrays of about this many bytes stay out of the memory budget.
-_BATCH_BYTES = 32 * 2**20
-# Up to this many samples a dense eigendecomposition is faster than Lanczos, and safer.
-_SMALL = 400
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -57,14 +55,10 @@ class Neighbors:
 def in_safe_units(X: Any) -> Any:
     """Return the data in double precision, in units in which their squares stay in range."""
     X = _double(X)
-    values = X.data if sparse.issparse(X) else X
-    exponent = safe_unit_exponent(float(np.abs(values).max(initial=0.0)))
-    if not exponent:
-        return X
-    values = np.ldexp(values, -exponent)
-    if sparse.issparse(X):
-        return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
-    return values
+    if not sparse.issparse(X):
+        exponent = safe_unit_exponent(float(np.abs(X).max(initial=0.0)))
+        return np.ldexp(X, -exponent) if exponent else X
+    return sparse.csr_array((in_safe_units(X.data), X.indices, X.indptr), shape=X.shape)
 
 
 def _double(X: Any) -> Any:
@@ -74,40 +68,12 @@ def _double(X: Any) -> Any:
     return np.asarray(X, dtype=np.float64)
 
 
-def _row_products(X: Any, Y: Any) -> Array:
-    """Return the scalar products of the rows of X with those of Y."""
-    if sparse.issparse(X):
-        return np.asarray(X.multiply(Y).sum(axis=1)).ravel()
-    products: Array = np.einsum("ij,ij->i", X, Y)
-    return products
-
-
-def row_batches(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
-    """Cut rows into slices that need little memory at a time."""
-    step = max(1, _BATCH_BYTES // max(bytes_per_row, 1))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
-
-
 def nearest_samples(X: Any, count: int, *, with_mean_distance: bool = False) -> Neighbors:
     """Find the nearest samples of each sample, itself among them.
 
     Samples at equal distance come in the order of their rows, so a duplicate in an earlier row
-    comes before the sample itself.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        The data.
-    count : int
-        How many, from 1 to n_samples.
-    with_mean_distance : bool, default=False
-        Whether to compute the mean of all distances on the way.
-
-    Returns
-    -------
-    Neighbors
-        Indices and squared distances.
+    comes before the sample itself. X may be sparse; the mean of all distances is computed on the
+    way if it is wanted.
 
     Examples
     --------
@@ -126,18 +92,11 @@ def nearest_samples(X: Any, count: int, *, with_mean_distance: bool = False) -> 
         # Distances do not see a shift, and without a common offset the formula below loses fewer
         # digits. A row of the data, unlike the mean, leaves whole numbers whole and ties exact.
         X = X - X[0]
-    squares = _row_products(X, X)
     indices = np.empty((n, count), dtype=np.intp)
     distances = np.empty((n, count))
     total = 0.0
-    for rows in row_batches(n, 8 * n):
-        products = X[rows] @ X.T
-        if sparse.issparse(products):
-            products = products.toarray()
-        products *= -2.0
-        products += squares[rows, None]
-        products += squares
-        D = np.maximum(products, 0.0, out=products)
+    for rows in batches(n, n):
+        D = euclidean_distances(X[rows], X, squared=True)
         D[np.arange(rows.stop - rows.start), np.arange(rows.start, rows.stop)] = 0.0
         indices[rows], distances[rows] = _smallest(D, count)
         if with_mean_distance:
@@ -163,21 +122,8 @@ def affinity(neighbors: Neighbors, weight: str, X: Any = None) -> Any:
 
     Two samples are joined if one is among the neighbors of the other, by the larger of the two
     weights. The weights are 1 ("binary"), :math:`\exp(-d^2 / 2t^2)` with t the mean of all
-    distances ("heat"), or the cosine of the two samples ("cosine"; a negative one joins nothing).
-
-    Parameters
-    ----------
-    neighbors : Neighbors
-        Neighbors of each sample; the sample itself is skipped. "heat" needs the mean distance.
-    weight : {"binary", "heat", "cosine"}
-        Kind of weight.
-    X : array or sparse matrix of shape (n_samples, n_features), optional
-        The data, for the cosine.
-
-    Returns
-    -------
-    sparse array of shape (n_samples, n_samples)
-        Non-negative weights, zero on the diagonal.
+    distances ("heat", which needs it), or the cosine of the two samples ("cosine", which needs the
+    data; a negative one joins nothing). No sample is joined to itself.
     """
     n, count = neighbors.indices.shape
     rows = np.repeat(np.arange(n), count)
@@ -199,13 +145,12 @@ def affinity(neighbors: Neighbors, weight: str, X: Any = None) -> Any:
 
 
 def _cosines(X: Any, rows: Indices, columns: Indices) -> Array:
-    X = _double(X)
-    lengths = np.sqrt(_row_products(X, X))
-    products = np.empty(rows.size)
-    for pairs in row_batches(rows.size, 16 * X.shape[1]):
-        products[pairs] = _row_products(X[rows[pairs]], X[columns[pairs]])
-    scale = lengths[rows] * lengths[columns]
-    cosines: Array = np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
+    X = normalize(_double(X))
+    cosines = np.empty(rows.size)
+    for pairs in batches(rows.size, 2 * X.shape[1]):
+        left, right = X[rows[pairs]], X[columns[pairs]]
+        products = left.multiply(right) if sparse.issparse(X) else left * right
+        cosines[pairs] = products.sum(axis=1)
     return cosines
 
 
@@ -232,10 +177,8 @@ def components_by_size(A: Any) -> tuple[int, Indices]:
     Components of equal size are numbered in the order of their first samples.
     """
     count, raw = connected_components(A, directed=False)
-    sizes = np.bincount(raw, minlength=count)
-    _, firsts = np.unique(raw, return_index=True)
-    rank = np.empty(count, dtype=np.intp)
-    rank[np.lexsort((firsts, -sizes))] = np.arange(count)
+    _, firsts, sizes = np.unique(raw, return_index=True, return_counts=True)
+    rank = np.argsort(np.lexsort((firsts, -sizes)))
     return int(count), rank[raw]
 
 
@@ -245,23 +188,13 @@ def lowest_eigenpairs(L: Any, null: Any, bound: float, count: int) -> tuple[Arra
     It is known from the components of the graph. Taking it out leaves nothing that repeats exactly,
     which is what a Lanczos iteration cannot see.
     """
-    n = L.shape[0]
-    if count == 0:
-        return np.empty(0), np.empty((n, 0))
-    if n <= _SMALL or count > n // 4:
-        matrix = L.toarray() + bound * (null @ null.T).toarray()
-        return some_eigenpairs(matrix, 0, count - 1)
-    null_transposed = sparse.csr_array(null.T)
 
-    def mirrored(v: Array) -> Array:
+    def mirrored(V: Array) -> Array:
         # Eigenvalues bound - value, with zero for the null space: the lowest become the largest.
-        image: Array = bound * (v - null @ (null_transposed @ v)) - L @ v
-        return image
+        return np.asarray(bound * (V - null @ (null.T @ V)) - L @ V)
 
-    start = np.random.default_rng(0).standard_normal((n,))
-    values, vectors = largest_eigenpairs(mirrored, n, count, start)
-    ascending = np.argsort(-values, kind="stable")
-    return bound - values[ascending], vectors[:, ascending]
+    values, vectors = largest_eigenpairs(mirrored, L.shape[0], count)
+    return bound - values, vectors
 
 
 def lowest_laplacian_eigenvectors(A: Any, count: int) -> tuple[Array, Array]:
@@ -293,36 +226,23 @@ def spectral_responses(G: Any, count: int, floor: float = 1e-6) -> tuple[Array, 
     of all pieces but the largest, in order of size, made orthogonal to the constant and then to
     each other. Samples without an edge belong to no piece.
     """
-    n = G.shape[0]
-    degrees = G.sum(axis=1)
-    isolated = degrees <= 0
-    inverse_root = np.where(isolated, 0.0, 1.0 / np.sqrt(np.where(isolated, 1.0, degrees)))
-    scaling = sparse.diags_array(inverse_root)
-    N = sparse.csr_array(scaling @ G @ scaling)
+    roots = np.sqrt(G.sum(axis=1))
+    joined = roots > 0
+    inverse_roots = np.divide(1.0, roots, out=np.zeros_like(roots), where=joined)
+    scaling = sparse.diags_array(inverse_roots)
+    L = sparse.csr_array(sparse.diags_array(1.0 * joined) - symmetric(scaling @ G @ scaling))
     n_connected, labels = components_by_size(G)
-    null = _indicators(labels, n_connected, np.where(isolated, 1.0, np.sqrt(degrees)))
-    L = sparse.csr_array(sparse.diags_array(np.where(isolated, 0.0, 1.0)) - symmetric(N))
-    pieces = _piece_vectors(null, labels, np.sqrt(degrees), count)
-    rest = max(0, min(count - pieces.shape[1], n - n_connected))
+    null = _indicators(labels, n_connected, np.where(joined, roots, 1.0))
+    # Pieces come in order of size; those of a single sample have no edge, and no eigenvalue one.
+    n_pieces = int(np.count_nonzero(np.bincount(labels) > 1))
+    indicators = null[:, 1 : min(1 + count, n_pieces)].toarray()
+    pieces = np.linalg.qr(np.column_stack([roots, indicators]))[0][:, 1:]
+    rest = max(0, min(count - pieces.shape[1], labels.size - n_connected))
     values, vectors = lowest_eigenpairs(L, null, 2.0, rest)
     values = np.concatenate([np.ones(pieces.shape[1]), 1.0 - values])
     kept = np.abs(values) >= floor
-    responses = inverse_root[:, None] * np.hstack([pieces, vectors])
+    responses = inverse_roots[:, None] * np.hstack([pieces, vectors])
     return values[kept], responses[:, kept]
-
-
-def _piece_vectors(null: Any, labels: Indices, constant: Array, count: int) -> Array:
-    """Return an orthonormal basis of the null space of a graph without its constant vector.
-
-    At most `count` vectors: the indicators from the second on, orthogonal to the constant.
-    """
-    # Pieces come in order of size; those of a single sample have no edge, and no eigenvalue one.
-    n_pieces = int(np.count_nonzero(np.bincount(labels) > 1))
-    if n_pieces < 2:
-        return np.empty((labels.size, 0))
-    indicators = null[:, 1 : min(1 + count, n_pieces)].toarray()
-    Q: Array = np.linalg.qr(np.column_stack([constant, indicators]))[0]
-    return Q[:, 1:]
 
 
 def _indicators(labels: Indices, count: int, weights: Array) -> Any:
@@ -372,15 +292,14 @@ def onto_simplex(V: Array) -> Array:
     excess = np.cumsum(descending, axis=1) - 1.0
     positive = (descending * np.arange(1, k + 1) > excess).sum(axis=1)
     level = excess[np.arange(V.shape[0]), positive - 1] / positive
-    projected: Array = np.maximum(V - level[:, None], 0.0)
-    return projected
+    return np.asarray(np.maximum(V - level[:, None], 0.0))
 
 
 def reconstruction_weights(X: Array, indices: Indices, ridge: float) -> Array:
     """Return the weights with which its neighbors reconstruct each sample, summing to one."""
     n, k = indices.shape
     weights = np.empty((n, k))
-    for rows in row_batches(n, 8 * k * X.shape[1]):
+    for rows in batches(n, k * X.shape[1]):
         steps = X[indices[rows]] - X[rows, None, :]
         gram = steps @ steps.transpose(0, 2, 1)
         trace = np.trace(gram, axis1=1, axis2=2)
@@ -392,24 +311,19 @@ def reconstruction_weights(X: Array, indices: Indices, ridge: float) -> Array:
     return weights
 
 
-def _local_grams(X: Array, indices: Indices) -> Iterator[tuple[slice, Array]]:
-    """Go through batches of neighborhoods: the products of their samples, centered in each."""
+def local_grams(X: Array, indices: Indices) -> Array:
+    """Return the scalar products of the samples of each neighborhood, centered in it."""
     n, k = indices.shape
-    for rows in row_batches(n, 16 * k * X.shape[1]):
+    grams = np.empty((n, k, k))
+    for rows in batches(n, 2 * k * X.shape[1]):
         local = X[indices[rows]]
         local = local - local.mean(axis=1, keepdims=True)
-        yield rows, local @ local.transpose(0, 2, 1)
-
-
-def local_variance(X: Array, indices: Indices) -> float:
-    """Return the mean eigenvalue, other than zero, of the scatter matrices of neighborhoods."""
-    n, k = indices.shape
-    total = sum(float(np.einsum("ijj->", gram)) for _, gram in _local_grams(X, indices))
-    return total / float(n * max(k - 1, 1))
+        grams[rows] = local @ local.transpose(0, 2, 1)
+    return grams
 
 
 def discriminative_laplacian(
-    X: Array, indices: Indices, ridge: float, *, swapped_ridge: bool = False
+    grams: Array, indices: Indices, ridge: float, *, swapped_ridge: bool = False
 ) -> Any:
     r"""Return the sum of the local discriminative matrices of all neighborhoods.
 
@@ -420,10 +334,8 @@ def discriminative_laplacian(
     """
     n, k = indices.shape
     J = np.eye(k) - 1.0 / k
-    blocks = np.empty((n, k, k))
     shift = 1.0 / ridge if swapped_ridge else ridge
-    for rows, gram in _local_grams(X, indices):
-        blocks[rows] = J @ np.linalg.inv(gram + shift * np.eye(k)) @ J
+    blocks = J @ np.linalg.inv(grams + shift * np.eye(k)) @ J
     if swapped_ridge:
         blocks /= ridge
     left = np.repeat(indices, k, axis=1).ravel()

@@ -172,8 +172,7 @@ def retraction_factor(B: Array) -> Array:
         (B'B)^(-1/2).
     """
     eigenvalues, Q = linalg.eigh(B.T @ B, check_finite=False)
-    factor: Array = (Q / np.sqrt(eigenvalues)) @ Q.T
-    return factor
+    return (Q / np.sqrt(eigenvalues)) @ Q.T
 
 
 def flip_signs(W: Array) -> Array:

@@ -53,7 +53,7 @@ def test_equals_lloyd_where_single_precision_sees_no_difference():
 
 
 @pytest.mark.filterwarnings("ignore:Number of distinct clusters")
-@pytest.mark.parametrize("settings", [{"max_iter": 1}, {"max_iter": 3}, {"tol": 0.05}])
+@pytest.mark.parametrize("settings", [{"max_iter": 1}, {"max_iter": 3}])
 def test_equals_lloyd_when_stopped_early(settings):
     X = overlapping_blobs(300, 5, 6)
     assert_equals_lloyd(X, sample_starts(X, 6, 6), **settings)
@@ -239,7 +239,6 @@ def test_data_are_never_changed():
         ({"n_clusters": 5}, "n_clusters must be at most n_samples = 4, got 5"),
         ({"n_runs": 0}, "n_runs must be a positive integer"),
         ({"max_iter": 1.5}, "max_iter must be a positive integer, got 1.5"),
-        ({"tol": -1.0}, "tol must be zero or positive"),
         ({"init": "best"}, "init must be 'k-means"),
         ({"init": np.zeros((2, 3, 1))}, r"\(n_runs, 2, 1\), got \(2, 3, 1\)"),
         ({"init": np.full((1, 2, 1), np.nan)}, "finite"),

@@ -19,13 +19,13 @@ def test_every_docstring_has_its_shared_texts(name):
 
 
 def test_shared_texts_leave_formulas_and_percent_signs_alone():
-    @fill_docstring
     class Documented:
         r"""Of 5 % and :math:`x_{ij} %(n)s`.
 
         %(random_state)s
         """
 
+    fill_docstring(Documented)
     first, _, name, meaning, _ = Documented.__doc__.splitlines()
     assert first == r"Of 5 % and :math:`x_{ij} %(n)s`."
     assert name.strip().startswith("random_state : int")

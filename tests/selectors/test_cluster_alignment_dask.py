@@ -92,6 +92,7 @@ class LargestResult(Callback):
 
 
 def test_nobody_holds_all_columns(monkeypatch):
+    monkeypatch.setattr("bsufs.scatter._columns._SMALL_HERE", 0)
     monkeypatch.setattr("bsufs._dask.n_workers", lambda: 15)
     X = clustered(60, 900)
     largest = LargestResult()

@@ -19,6 +19,15 @@ from bsufs.selectors import MaxVariance
 from bsufs.selectors._columns import canonical_order
 from bsufs.selectors._dask_input import _merged_facts, _row_facts, is_dask
 
+
+@pytest.fixture(scope="module", autouse=True)
+def far_away():
+    """Let no column come here because there are few of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bsufs.scatter._columns._SMALL_HERE", 0)
+        yield
+
+
 VECTORS = ("scores_", "objective_history_", "explained_variance_curve_")
 
 

@@ -88,7 +88,6 @@ def test_iteration_stops_when_nothing_moves():
     result = neighborhood_embedding(
         A,
         rng.random((6, 2)),
-        make_split(A),
         alpha=10.0,
         mu=10.0,
         mu_growth=1.5,

@@ -7,7 +7,7 @@ import pytest
 from scipy import linalg
 from tests.golden import assert_agrees, golden_cases, golden_data
 
-from bsufs.graphs import discriminative_laplacian, nearest_samples
+from bsufs.graphs import discriminative_laplacian, local_grams, nearest_samples
 from bsufs.selectors.udfs import UDFS
 from bsufs.solvers.forms import RowSpaceForm, row_space
 from bsufs.solvers.reweighted import lowest_eigenvectors
@@ -34,7 +34,8 @@ def test_reference_runs(dataset, run):
 def test_matrix_is_positive_semidefinite_and_blind_to_constants(k):
     # A wrong index in the loop over samples, seen in public code, breaks both.
     X = np.random.default_rng(0).standard_normal((40, 6)) + 10.0
-    L = discriminative_laplacian(X, nearest_samples(X, k + 1).indices, 0.1).toarray()
+    indices = nearest_samples(X, k + 1).indices
+    L = discriminative_laplacian(local_grams(X, indices), indices, 0.1).toarray()
     np.testing.assert_allclose(L @ np.ones(40), 0.0, atol=1e-12)
     np.testing.assert_allclose(L, L.T)
     assert linalg.eigvalsh(L).min() > -1e-12 * linalg.norm(L)

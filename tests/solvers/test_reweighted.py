@@ -113,8 +113,3 @@ def test_start_weights_are_the_callers_and_the_plain_value_has_no_eps():
     squares = (result.W**2).sum(axis=1)
     trace = linalg.eigvalsh(M + 3.0 * np.diag(weights))[:2].sum() - 3.0 * weights @ squares
     np.testing.assert_allclose(result.objective_history, [trace + 3.0 * np.sqrt(squares).sum()])
-
-
-def test_more_eigenvectors_than_features_are_refused():
-    with pytest.raises(ValueError, match="m must be from 1 to n_features = 3, got 4"):
-        lowest_eigenvectors(DenseForm(np.eye(3)), np.ones(3), 4)

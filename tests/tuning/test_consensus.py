@@ -12,7 +12,7 @@ from bsufs.metrics.label_free import wilson_interval
 from bsufs.scatter import make_scatter
 from bsufs.selectors import BSUFS, ClusterAlignment, ColumnSubset, MaxVariance, check_selector
 from bsufs.stiefel import polar_factor
-from bsufs.tuning import ConsensusSelector
+from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
 GRID = {"p": [0.0, 1.0], "beta_row": [3.0, 10.0]}
 
@@ -174,6 +174,17 @@ def test_auto_is_the_number_of_the_estimator():
         found = ConsensusSelector(inside, n_features_to_select="auto", n_pairs=1).fit(X)
         expected = (inside or BSUFS()).fit(X).support_.sum()
         assert found.support_.sum() == expected
+
+
+def test_a_search_may_be_inside():
+    X = factor_data()
+    inside = LabelFreeSearch(BSUFS(), n_features_to_select=[3, 4], param_grid={"p": [0.0, 1.0]})
+    assert (
+        ConsensusSelector(inside, n_pairs=1).fit(X).support_.sum() == inside.fit(X).support_.sum()
+    )
+    found = ConsensusSelector(LabelFreeSearch(BSUFS(2), param_grid=GRID)).fit(X)
+    assert np.array_equal(found.support_, found.estimator.fit(X).support_)
+    assert found.support_.sum() == 2
 
 
 def test_what_runs_share_is_computed_once(monkeypatch):

@@ -118,7 +118,7 @@ def test_selectors_are_found_by_name_and_by_path():
     assert isinstance(make_selector("MaxVariance", 3, {}), MaxVariance)
     outside = make_selector("paper.tests.experiments.misbehaving:Misbehaving", 3, {"how": "hang"})
     assert (type(outside).__name__, outside.how) == ("Misbehaving", "hang")
-    with pytest.raises(ValueError, match=r"one of ClusterAlignment, BSUFS, .* got 'Best'"):
+    with pytest.raises(ValueError, match=r"one of BSUFS, ClusterAlignment, .* got 'Best'"):
         make_selector("Best", 3, {})
 
 

@@ -50,8 +50,7 @@ class Input:
             selector.fit(self.data if takes_sparse else self.dense)
         else:
             selector.fit_batches(self._batches())
-        best_first: Indices = np.argsort(selector.ranking_)[: int(selector.support_.sum())]
-        return best_first
+        return np.argsort(selector.ranking_)[: int(selector.support_.sum())]
 
     def _batches(self) -> Iterator[Any]:
         yield from self.table.batches()

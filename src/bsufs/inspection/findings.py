@@ -173,8 +173,7 @@ class Findings:
     @cached_property
     def forced_and_barred(self) -> tuple[Mask, Mask]:
         """Features that a user wants to be kept or left out; methods may know neither."""
-        masks: tuple[Mask, Mask] = self.selector._forced_and_barred()
-        return masks
+        return self.selector._forced_and_barred()
 
     @property
     def path(self) -> Any:

@@ -4,18 +4,9 @@
 the selections alone; `kmeans` makes the clusters.
 """
 
-from bsufs.metrics.clustering import (
-    clustering_accuracy,
-    normalized_mutual_information,
-    purity,
-)
+from bsufs.metrics.clustering import clustering_accuracy, normalized_mutual_information, purity
 from bsufs.metrics.kmeans import KMeansRuns, batched_kmeans
-from bsufs.metrics.label_free import (
-    Stability,
-    nogueira_stability,
-    reconstruction,
-    redundancy,
-)
+from bsufs.metrics.label_free import Stability, nogueira_stability, reconstruction, redundancy
 
 __all__ = [
     "KMeansRuns",

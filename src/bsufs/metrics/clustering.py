@@ -18,24 +18,19 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
 
     .. math:: \text{ACC} = \frac{1}{n} \max_{\pi} \sum_i [\pi(\hat y_i) = y_i]
 
-    over all one-to-one maps :math:`\pi`. Where there are more clusters than classes, the clusters
-    left over count as wrong; where there are fewer, the classes left over do.
+    over all one-to-one maps :math:`\pi`, found by the Hungarian method. Where there are more
+    clusters than classes, the clusters left over count as wrong; where there are fewer, the classes
+    left over do.
 
     Parameters
     ----------
-    labels_true : array-like of shape (n_samples,)
-        The classes: numbers or strings.
-    labels_pred : array-like of shape (n_samples,)
-        The clusters: numbers or strings, whose names mean nothing.
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        The classes and the clusters: numbers or strings; how clusters are named means nothing.
 
     Returns
     -------
     float
         Between 0 and 1; larger is better.
-
-    Notes
-    -----
-    The paper's formula leaves the map out. It is found by the Hungarian method.
 
     Examples
     --------
@@ -60,10 +55,8 @@ def normalized_mutual_information(
 
     Parameters
     ----------
-    labels_true : array-like of shape (n_samples,)
-        The classes: numbers or strings.
-    labels_pred : array-like of shape (n_samples,)
-        The clusters: numbers or strings, whose names mean nothing.
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        The classes and the clusters: numbers or strings; how clusters are named means nothing.
     average : {"geometric", "arithmetic"}, default="geometric"
         The mean that normalizes. The text of the paper has the geometric one, its authors' code
         the arithmetic one, which is never larger.
@@ -100,10 +93,8 @@ def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
     Parameters
     ----------
-    labels_true : array-like of shape (n_samples,)
-        The classes: numbers or strings.
-    labels_pred : array-like of shape (n_samples,)
-        The clusters: numbers or strings, whose names mean nothing.
+    labels_true, labels_pred : array-like of shape (n_samples,)
+        The classes and the clusters: numbers or strings; how clusters are named means nothing.
 
     Returns
     -------
@@ -123,14 +114,14 @@ def purity(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
 
 def _numbered(labels_true: ArrayLike, labels_pred: ArrayLike) -> tuple[Indices, Indices]:
     """Return classes and clusters as whole numbers, one for each sample."""
+    numbers = []
     for name, labels in (("labels_true", labels_true), ("labels_pred", labels_pred)):
         if np.ndim(labels) != 1 or np.size(labels) == 0:
             raise ValueError(
                 f"{name} must be one-dimensional and not empty, got shape {np.shape(labels)}."
             )
-    true, pred = (
-        np.unique(labels, return_inverse=True)[1] for labels in (labels_true, labels_pred)
-    )
+        numbers.append(np.unique(labels, return_inverse=True)[1])
+    true, pred = numbers
     if true.size != pred.size:
         raise ValueError(
             "labels_true and labels_pred must have one entry per sample, got "

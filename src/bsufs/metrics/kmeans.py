@@ -1,13 +1,12 @@
-"""Many restarts of k-means at once: what a clustering score of a feature selection costs.
+"""Many restarts of k-means at once, by Lloyd's iterations and without approximation.
 
-Lloyd's iterations, no approximation. Three things make the batch fast: runs share the product with
-X that gives their distances, in single precision; only samples for which that leaves a doubt are
-looked at in double precision; and the sums of the clusters are updated by the samples that moved.
+Three things make the batch fast: runs share the product with X that gives their distances, in
+single precision; only samples for which that leaves a doubt are looked at in double precision; and
+the sums of the clusters are updated by the samples that moved.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,12 +19,8 @@ from bsufs._typing import Array, Indices, Mask
 
 # Runs are worked on together as long as their distances to all samples fit into so many bytes.
 _BATCH_BYTES = 32 * 2**20
-# What may underflow in single precision.
-_TINY = 1e-30
-# Centers this many times farther out than the data do not fit into single precision.
-_FARTHEST = 2.0**30
 
-_Labels = NDArray[np.int32]
+Labels = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -44,7 +39,7 @@ class KMeansRuns:
         Iterations done, counting the last one that changed nothing.
     """
 
-    labels: _Labels
+    labels: Labels
     inertia: Array
     centers: Array
     n_iter: NDArray[np.intp]
@@ -62,15 +57,14 @@ def batched_kmeans(
     n_runs: int = 50,
     init: Literal["k-means++", "random", "greedy-k-means++"] | ArrayLike = "k-means++",
     max_iter: int = 200,
-    tol: float = 0.0,
     random_state: Any = None,
 ) -> KMeansRuns:
     r"""Run Lloyd's k-means from many starts at once.
 
     .. math:: \min_{C, \ell} \sum_i \|x_i - c_{\ell(i)}\|^2
 
-    by taking turns: each sample goes to its nearest center (of equally near ones to the first),
-    each center to the mean of its samples.
+    by turns: each sample goes to its nearest center (the first of those equally near), each center
+    to the mean of its samples, until no sample changes cluster or no center moves.
 
     Parameters
     ----------
@@ -81,15 +75,12 @@ def batched_kmeans(
     n_runs : int, default=50
         Number of starts; that of the array where `init` is one.
     init : {"k-means++", "random", "greedy-k-means++"} or array, default="k-means++"
-        Where the centers start. "k-means++" draws one sample after another with a probability in
-        proportion to its squared distance from those drawn before; "greedy-k-means++" keeps the
-        best of 2 + log(n_clusters) such draws each time, as scikit-learn does; "random" takes
-        distinct samples. An array of shape (n_runs, n_clusters, n_features) holds the centers.
+        Where the centers start. "k-means++" (Arthur and Vassilvitskii, 2007) draws one sample
+        after another with a probability proportional to its squared distance from those before;
+        "greedy-k-means++" keeps the best of 2 + log(n_clusters) such draws, as scikit-learn does;
+        "random" takes distinct samples. Or an array of shape (n_runs, n_clusters, n_features).
     max_iter : int, default=200
         Most iterations of a run.
-    tol : float, default=0.0
-        A run also ends when the squared movements of its centers sum to no more than this, in
-        units of the mean variance of the columns. With 0 it ends when no sample changes cluster.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts. Run i is the same whatever `n_runs` is.
 
@@ -100,24 +91,16 @@ def batched_kmeans(
 
     Notes
     -----
-    The results are those of ``sklearn.cluster.KMeans(init=centers, n_init=1, algorithm="lloyd")``
-    from the same centers, save for rounding where a sample is equally far from two centers, and
-    for clusters that lose all samples: each takes the sample farthest from its center, among
-    clusters of at least two samples. Where all those samples sit on their centers (fewer distinct
-    samples than clusters), it stays empty and its center stays where it was.
-
-    References
-    ----------
-    Arthur, D., Vassilvitskii, S. (2007). k-means++: the advantages of careful seeding. Proceedings
-    of SODA.
+    From the same centers, the results are those of ``sklearn.cluster.KMeans(n_init=1, tol=0)``,
+    save for rounding where a sample is equally far from two centers, and for clusters that lose all
+    samples: each takes the sample farthest from its center, among clusters of at least two samples.
+    Where these all sit on their centers, it stays empty and its center stays where it was.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from bsufs.metrics import batched_kmeans
     >>> runs = batched_kmeans(load_iris().data, 3, n_runs=10, random_state=0)
-    >>> runs.labels.shape
-    (10, 150)
     >>> round(float(runs.inertia.min()), 2)
     78.85
     """
@@ -125,13 +108,12 @@ def batched_kmeans(
     for name, count in (("n_clusters", n_clusters), ("n_runs", n_runs), ("max_iter", max_iter)):
         if not isinstance(count, int | np.integer) or count < 1:
             raise ValueError(f"{name} must be a positive integer, got {count!r}.")
-    if n_clusters > len(data):
-        raise ValueError(f"n_clusters must be at most n_samples = {len(data)}, got {n_clusters}.")
-    if tol < 0:
-        raise ValueError(f"tol must be zero or positive, got {tol}.")
+    n, d = data.shape
+    if n_clusters > n:
+        raise ValueError(f"n_clusters must be at most n_samples = {n}, got {n_clusters}.")
     # In units of the largest entry nothing overflows; distances of centered data lose fewer digits
     # when they are read off products.
-    exponent = math.frexp(float(np.abs(data).max()))[1]
+    exponent = np.frexp(np.abs(data).max())[1]
     data = np.ldexp(data, -exponent)
     mean = data.mean(axis=0)
     data -= mean
@@ -139,23 +121,20 @@ def batched_kmeans(
         starts = _starts(data, n_clusters, n_runs, init, check_random_state(random_state))
     else:
         starts = np.asarray(init, dtype=np.float64)
-        if starts.shape[1:] != (n_clusters, data.shape[1]) or not len(starts):
+        if starts.shape[1:] != (n_clusters, d) or not len(starts):
             raise ValueError(
                 "init as an array must have shape (n_runs, n_clusters, n_features) = "
-                f"(n_runs, {n_clusters}, {data.shape[1]}), got {starts.shape}."
+                f"(n_runs, {n_clusters}, {d}), got {starts.shape}."
             )
         if not np.isfinite(starts).all():
             raise ValueError("init must hold finite numbers, got NaN or infinity.")
         starts = np.ldexp(starts, -exponent) - mean
-    threshold = tol * float(data.var(axis=0).mean())
     samples = _Samples(data)
-    size = max(1, _BATCH_BYTES // (8 * data.shape[0] * n_clusters))
-    batches = gen_batches(len(starts), size)
-    parts = [samples.lloyd(starts[batch], max_iter, threshold) for batch in batches]
+    size = max(1, _BATCH_BYTES // (8 * n * n_clusters))
+    parts = [samples.lloyd(starts[batch], max_iter) for batch in gen_batches(len(starts), size)]
     labels, inertia, centers, n_iter = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return KMeansRuns(
-        labels, np.ldexp(inertia, 2 * exponent), np.ldexp(centers + mean, exponent), n_iter
-    )
+    centers = np.ldexp(centers + mean, exponent)
+    return KMeansRuns(labels, np.ldexp(inertia, 2 * exponent), centers, n_iter)
 
 
 def _starts(X: Array, n_clusters: int, n_runs: int, init: str, rng: np.random.RandomState) -> Array:
@@ -178,29 +157,23 @@ def _starts(X: Array, n_clusters: int, n_runs: int, init: str, rng: np.random.Ra
 def _plus_plus(X: Array, uniform: Array) -> Indices:
     """Draw the samples of k-means++ for all runs, one center after another."""
     n_runs, n_clusters, trials = uniform.shape
-    last, every, squares = len(X) - 1, np.arange(n_runs), _squares(X)
+    every, squares = np.arange(n_runs), _squares(X)
     drawn = np.empty((n_runs, n_clusters), dtype=np.intp)
-    # Every sample is infinitely far from no center, and equally likely.
-    closest = np.full((n_runs, len(X)), np.inf)
-    candidates = np.minimum((uniform[:, 0, :1] * len(X)).astype(np.intp), last)
+    # Without a center all samples are equally likely, and farther away than from any center.
+    closest = np.full((n_runs, len(X)), 2.0**900)
     for step in range(n_clusters):
-        if step:
-            cumulated = np.cumsum(closest, axis=1)
-            # Strictly below the total, so that no sample of distance zero is drawn after the last.
-            heights = uniform[:, step] * cumulated[:, -1:]
-            pairs = zip(cumulated, heights, strict=True)
-            candidates = np.stack([np.searchsorted(*pair, side="right") for pair in pairs])
-            np.minimum(candidates, last, out=candidates)
+        cumulated = np.cumsum(closest, axis=1)
+        # Strictly below the total, so that no sample of distance zero is drawn after the last.
+        heights = uniform[:, step, : trials if step else 1] * cumulated[:, -1:]
+        pairs = zip(cumulated, heights, strict=True)
+        candidates = np.stack([np.searchsorted(*pair, side="right") for pair in pairs])
+        np.minimum(candidates, len(X) - 1, out=candidates)
         chosen = candidates.ravel()
-        distances = (-2.0 * X[chosen]) @ X.T
-        distances += squares
-        distances += squares[chosen, None]
-        np.maximum(distances, 0.0, out=distances)
+        distances = (-2.0 * X[chosen]) @ X.T + squares + squares[chosen, None]
         # A sample is never drawn twice while others are left: rounding must not keep it apart.
         distances[np.arange(chosen.size), chosen] = 0.0
-        distances = distances.reshape(n_runs, -1, len(X))
-        np.minimum(distances, closest[:, None], out=distances)
-        best = distances.sum(axis=2).argmin(axis=1) if trials > 1 else np.zeros_like(every)
+        distances = np.clip(distances.reshape(n_runs, -1, len(X)), 0.0, closest[:, None])
+        best = distances.sum(axis=2).argmin(axis=1)
         drawn[:, step] = candidates[every, best]
         closest = distances[every, best]
     return drawn
@@ -216,73 +189,57 @@ class _Samples:
         self.extended = np.ones((self.d + 2, self.n), dtype=np.float32)
         self.extended[:-2], self.extended[-1] = X.T, self.squares
 
-    def lloyd(self, centers: Array, max_iter: int, threshold: float) -> tuple[NDArray[Any], ...]:
-        """Iterate until every run has ended; return labels, inertia, centers and iterations."""
+    def lloyd(self, centers: Array, max_iter: int) -> tuple[NDArray[Any], ...]:
+        """Move centers until every run has ended; return labels, inertia, centers, iterations."""
         runs = len(centers)
-        all_labels, all_centers = np.empty((runs, self.n), dtype=np.int32), centers.copy()
-        hasty, n_iter = np.ones(runs, dtype=bool), np.full(runs, max_iter)
-        # From here on, arrays hold the runs that go on.
-        active = np.arange(runs)
-        previous, sums = np.full((runs, self.n), -1, dtype=np.int32), np.zeros(centers.shape)
+        labels, sums = np.full((runs, self.n), -1, dtype=np.int32), np.zeros(centers.shape)
+        hasty, n_iter = np.ones(runs, dtype=bool), np.zeros(runs, dtype=np.intp)
+        active = np.arange(runs)  # The runs that go on; only these have sums.
         for iteration in range(1, max_iter + 1):
-            labels = self._nearest(centers)
-            counts, filled = self._fill_empty_clusters(labels, centers)
-            sums += self._exchanged(previous, labels, centers.shape)
+            before, last = labels[active], centers[active]
+            after = self._nearest(last)
+            counts, filled = self._fill_empty_clusters(after, last)
+            sums += self._exchanged(before, after, last.shape)
             sums[counts == 0] = 0.0
-            means = _means(sums, counts, centers)
-            unchanged = (labels == previous).all(axis=1)
-            ended = unchanged | (_squares(means - centers).sum(axis=1) <= threshold)
-            ended |= iteration == max_iter
-            gone, on = active[ended], ~ended
-            all_labels[gone], all_centers[gone] = labels[ended], means[ended]
-            hasty[gone], n_iter[gone] = (~unchanged | filled)[ended], iteration
-            active, previous, centers, sums = active[on], labels[on], means[on], sums[on]
+            means = _means(sums, counts, last)
+            unchanged = (after == before).all(axis=1)
+            labels[active], centers[active], n_iter[active] = after, means, iteration
+            hasty[active] = ~unchanged | filled
+            on = ~unchanged & _squares(means - last).any(axis=1)
+            active, sums = active[on], sums[on]
             if active.size == 0:
                 break
-        return *self._finished(all_labels, all_centers, hasty), n_iter
+        return *self._finished(labels, centers, hasty), n_iter
 
-    def _nearest(self, centers: Array) -> _Labels:
+    def _nearest(self, centers: Array) -> Labels:
         """Return the nearest center of every sample (column) in every run (row)."""
         runs, k, _ = centers.shape
-        if np.abs(centers).max() > _FARTHEST:
+        if np.abs(centers).max() > 2.0**30:
+            # So far out of the data, they do not fit into single precision.
             labels = np.zeros((runs, self.n), dtype=np.int32)
             return self._decide_exactly(labels, centers, labels == 0)
         lengths = _squares(centers)
-        weights = np.ones((runs, k, self.d + 2), dtype=np.float32)
-        np.multiply(centers, -2.0, out=weights[..., :-2], casting="same_kind")
-        weights[..., -2] = lengths
-        # What rounding may do to two products, from the largest numbers in them.
-        unit = float(np.finfo(np.float32).eps)
-        slack = (self.squares + lengths.max(axis=1)[:, None]) * ((self.d + 16) * unit) + _TINY
-        # Read as integers, floats keep their order: with the number of the center in the last
-        # bits, one minimum gives the smallest distance and where it is, much faster than argmin.
-        bits = (k - 1).bit_length()
-        mask = np.int32((1 << bits) - 1)
-        distances = weights.reshape(-1, self.d + 2) @ self.extended
-        keys = distances.view(np.int32).reshape(runs, k, self.n)
-        keys &= ~mask
-        keys |= np.arange(k, dtype=np.int32)[:, None]
-        smallest = keys.min(axis=1)
-        labels = smallest & mask
-        np.put_along_axis(keys, labels[:, None], np.iinfo(np.int32).max, axis=1)
-        nearest, second = (
-            (found & ~mask).view(np.float32).astype(np.float64)
-            for found in (smallest, keys.min(axis=1))
-        )
-        # The bits taken off only made numbers smaller.
-        nearest = np.maximum(nearest, 0.0) * (1.0 + 2.0**bits * unit)
-        return self._decide_exactly(labels, centers, second - nearest <= slack)
+        weights = np.dstack([-2.0 * centers, lengths, np.ones((runs, k))]).astype(np.float32)
+        distances = (weights.reshape(-1, self.d + 2) @ self.extended).reshape(runs, k, self.n)
+        # What rounding and underflow may do to two products, from the largest numbers in them.
+        unit = (self.d + 18) * float(np.finfo(np.float32).eps)
+        slack = (self.squares + lengths.max(axis=1)[:, None]) * unit + 1e-30
+        bound = (np.maximum(distances.min(axis=1), 0.0) + slack).astype(np.float32)
+        near = (distances <= bound[:, None]).view(np.int8)
+        # The sum of the numbers of the near centers is that of the nearest where only one is near;
+        # much faster than argmin.
+        labels = np.einsum("rkn,k->rn", near, np.arange(k, dtype=np.int32))
+        return self._decide_exactly(labels, centers, near.sum(axis=1, dtype=np.int32) > 1)
 
-    def _decide_exactly(self, labels: _Labels, centers: Array, doubt: Mask) -> _Labels:
+    def _decide_exactly(self, labels: Labels, centers: Array, doubt: Mask) -> Labels:
         """Find the nearest centers of some samples in double precision, in place."""
         lengths = _squares(centers)
         for run in np.flatnonzero(doubt.any(axis=1)):
-            distances = self.X[doubt[run]] @ (-2.0 * centers[run].T)
-            distances += lengths[run]
+            distances = self.X[doubt[run]] @ (-2.0 * centers[run].T) + lengths[run]
             labels[run, doubt[run]] = distances.argmin(axis=1)
         return labels
 
-    def _fill_empty_clusters(self, labels: _Labels, centers: Array) -> tuple[Indices, Mask]:
+    def _fill_empty_clusters(self, labels: Labels, centers: Array) -> tuple[Indices, Mask]:
         """Give clusters without samples the farthest ones; return sizes and the runs touched."""
         counts = _counts(labels, centers.shape[1])
         touched = np.zeros(len(counts), dtype=bool)
@@ -299,7 +256,7 @@ class _Samples:
                 touched[run] = True
         return counts, touched
 
-    def _exchanged(self, before: _Labels, after: _Labels, shape: tuple[int, ...]) -> Array:
+    def _exchanged(self, before: Labels, after: Labels, shape: tuple[int, ...]) -> Array:
         """Return the sums of the samples that came to each cluster, less those that left it."""
         changed = np.flatnonzero(before != after)
         runs, samples = np.divmod(changed, self.n)
@@ -309,21 +266,20 @@ class _Samples:
         rows = np.concatenate([came, left[leaving]])
         columns = np.concatenate([samples, samples[leaving]])
         signs = np.where(np.arange(rows.size) < came.size, 1.0, -1.0)
-        size = (shape[0] * shape[1], self.n)
-        exchange = sparse.csr_array((signs, (rows, columns)), shape=size)
+        exchange = sparse.csr_array((signs, (rows, columns)), shape=(shape[0] * shape[1], self.n))
         return np.reshape(exchange @ self.X, shape)
 
-    def _finished(self, labels: _Labels, centers: Array, hasty: Mask) -> tuple[NDArray[Any], ...]:
+    def _finished(self, labels: Labels, centers: Array, hasty: Mask) -> tuple[NDArray[Any], ...]:
         """Compute centers and inertia afresh, free of the rounding of many small updates."""
         unassigned, k = np.full_like(labels, -1), centers.shape[1]
-        sums, counts = self._exchanged(unassigned, labels, centers.shape), _counts(labels, k)
-        centers = _means(sums, counts, centers)
+        sums = self._exchanged(unassigned, labels, centers.shape)
+        centers = _means(sums, _counts(labels, k), centers)
         if hasty.any():
             # These ended with a movement of the centers: the labels have to follow.
             self._decide_exactly(labels, centers, np.repeat(hasty[:, None], self.n, axis=1))
-            sums, counts = self._exchanged(unassigned, labels, centers.shape), _counts(labels, k)
+            sums = self._exchanged(unassigned, labels, centers.shape)
         total = self.squares.sum()
-        inertia = total + np.einsum("rk,rk->r", counts, _squares(centers))
+        inertia = total + np.einsum("rk,rk->r", _counts(labels, k), _squares(centers))
         inertia -= 2.0 * np.einsum("rkd,rkd->r", centers, sums)
         for run in np.flatnonzero(inertia < 1e-3 * total):
             inertia[run] = _squares((self.X - centers[run, labels[run]]).ravel())
@@ -331,12 +287,10 @@ class _Samples:
 
 
 def _squares(A: Array) -> Array:
-    """Return the squared lengths along the last axis."""
     return np.asarray(np.einsum("...d,...d->...", A, A))
 
 
-def _counts(labels: _Labels, k: int) -> Indices:
-    """Count the samples in each cluster of each run."""
+def _counts(labels: Labels, k: int) -> Indices:
     flat = labels + k * np.arange(len(labels))[:, None]
     return np.bincount(flat.ravel(), minlength=len(labels) * k).reshape(-1, k)
 

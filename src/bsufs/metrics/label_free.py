@@ -86,13 +86,8 @@ def reconstruction(X: Any, support: ArrayLike) -> float:
     Returns
     -------
     float
-        Between 0 and 1; larger is better. No column explains nothing, 0; of data that do not vary
-        nothing is left to explain, 1.
-
-    Notes
-    -----
-    It is the share by which `bsufs.scatter` judges selections: NaN where more than 4096 columns
-    are selected of data of higher rank.
+        Between 0 and 1; larger is better. 0 without columns; 1 for data that do not vary; NaN for
+        more than 4096 columns of data of higher rank.
 
     Examples
     --------
@@ -228,11 +223,7 @@ def clustering_similarities(
 def wilson_interval(
     frequency: ArrayLike, n_trials: int, confidence: float = 0.95
 ) -> tuple[Array, Array]:
-    r"""Return the Wilson score interval of frequencies, such as how often features are selected.
-
-    .. math:: \frac{\hat p + z^2 / 2M \pm z \sqrt{\hat p (1 - \hat p) / M + z^2 / 4 M^2}}
-        {1 + z^2 / M}
-    """
+    """Return the Wilson score interval of frequencies, such as how often features are selected."""
     share = np.asarray(frequency, dtype=np.float64)
     z = float(norm.ppf((1 + confidence) / 2))
     center = share + z**2 / (2 * n_trials)
@@ -244,9 +235,7 @@ def wilson_interval(
     return lower, upper
 
 
-def _selection_matrix(
-    selections: Sequence[ArrayLike] | NDArray[Any], n_features: int | None
-) -> Array:
+def _selection_matrix(selections: Any, n_features: int | None) -> Array:
     """Return one row of zeros and ones per selection."""
     arrays = [np.asarray(selection) for selection in selections]
     if len(arrays) < 2:
@@ -259,8 +248,8 @@ def _selection_matrix(
             )
         n_features = sizes.pop()
     Z = np.zeros((len(arrays), n_features))
-    for number, (row, array) in enumerate(zip(Z, arrays, strict=True)):
-        row[column_numbers(array, n_features, f"selections[{number}]")] = 1.0
+    for number, array in enumerate(arrays):
+        Z[number, column_numbers(array, n_features, f"selections[{number}]")] = 1.0
     return Z
 
 

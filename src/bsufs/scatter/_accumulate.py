@@ -52,17 +52,10 @@ class ScatterAccumulator:
     def add(
         self, X: NDArray[Any], sample_weight: Array | None = None, *, tall: bool = False
     ) -> None:
-        """Take in a batch of rows.
+        """Take in a batch of rows, which may be kept: hand in a copy if it will be written to.
 
-        Parameters
-        ----------
-        X : array of shape (n, n_features)
-            The rows; may be kept, so hand in a copy if it will be written to.
-        sample_weight : array of shape (n,), optional
-            Non-negative weights.
-        tall : bool, default=False
-            Whether the caller knows that there will be at least as many rows as features, so that
-            keeping rows would be in vain.
+        `tall` tells that there will be at least as many rows as features, so that keeping rows
+        would be in vain.
         """
         if sample_weight is not None and not sample_weight.all():
             X, sample_weight = X[sample_weight > 0], sample_weight[sample_weight > 0]
@@ -78,13 +71,7 @@ class ScatterAccumulator:
             self._fold_kept_rows()
 
     def merge(self, other: ScatterAccumulator) -> None:
-        """Take in the rows of another accumulator, as if they had come here as further batches.
-
-        Parameters
-        ----------
-        other : ScatterAccumulator
-            Of the same columns in the same order; not changed, but its rows may be kept.
-        """
+        """Take in the rows of another accumulator, which is not changed, as further batches."""
         if self.n_features != other.n_features:
             raise ValueError(
                 f"other must have {self.n_features} columns to be merged, got {other.n_features}."
@@ -150,13 +137,7 @@ class ScatterAccumulator:
         self.total_weight += weight
 
     def scatter(self) -> Scatter:
-        """Return the operator of all rows so far.
-
-        Returns
-        -------
-        Scatter
-            Dense or factored, whichever is smaller; valid until the next batch comes in.
-        """
+        """Return the operator of all rows so far; valid until the next batch comes in."""
         constant = self._low == self._high
         scatter: Scatter
         if self._S is None:

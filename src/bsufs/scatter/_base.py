@@ -89,99 +89,38 @@ class Scatter(ABC):
         return product if self.factor == 1.0 else product * self.factor
 
     def diagonal(self) -> Array:
-        """Return the diagonal of S, the sums of squared deviations of the columns.
-
-        Returns
-        -------
-        array of shape (n_features,)
-            Non-negative numbers.
-        """
+        """Return the diagonal of S, the sums of squared deviations of the columns."""
         return self._diagonal() * self.factor
 
     def trace(self) -> float:
-        """Return the trace of S, the total sum of squared deviations.
-
-        Returns
-        -------
-        float
-            The sum of the diagonal.
-        """
+        """Return the trace of S, the total sum of squared deviations."""
         return float(self.diagonal().sum())
 
     def rows(self, features: Indices) -> Array:
-        """Return some rows of S as a matrix.
-
-        Parameters
-        ----------
-        features : array of int of shape (k,)
-            Which rows.
-
-        Returns
-        -------
-        array of shape (k, n_features)
-            S[features], with memory of its own.
-        """
+        """Return the rows S[features] as a matrix of their own."""
         return self._block(features, slice(None)) * self.factor
 
     def centered_rows(self) -> Array | None:
-        """Return the centered rows themselves where the operator holds them.
-
-        Returns
-        -------
-        array of shape (n_samples, n_features) or None
-            Not to be changed; weighted rows are scaled by the roots of their weights.
-        """
+        """Return the centered rows, not to be changed, where the operator holds them."""
         return None
 
     def restricted(self, features: Mask | Indices) -> Scatter:
-        """Return the operator of some columns only.
-
-        Parameters
-        ----------
-        features : array of bool of shape (n_features,), or of int
-            The columns to keep, or their numbers in the order wanted.
-
-        Returns
-        -------
-        Scatter
-            S[features, features], with memory of its own.
-        """
+        """Return S[features, features]; features are a mask, or numbers in the order wanted."""
         numbers: Any = np.flatnonzero(features) if features.dtype == bool else features
         other = self._restricted(numbers)
         other.factor, other.unit_exponent = self.factor, self.unit_exponent
         return other
 
     def scaled(self, factor: float) -> Self:
-        """Return factor * S, sharing all memory with this operator.
-
-        Parameters
-        ----------
-        factor : float
-            A positive number.
-
-        Returns
-        -------
-        Scatter
-            The scaled operator.
-        """
+        """Return factor * S, sharing all memory with this operator."""
         other = copy.copy(self)
         other.factor = self.factor * factor
         return other
 
     def leading_eigenvectors(self, m: int) -> tuple[Array, Array]:
-        """Return the m largest eigenvalues and their eigenvectors.
+        """Return the m largest eigenvalues, descending, and their eigenvectors, (n_features, m).
 
-        Parameters
-        ----------
-        m : int
-            How many, from 1 to n_features.
-
-        Returns
-        -------
-        values : array of shape (m,)
-            In descending order.
-        vectors : array of shape (n_features, m)
-            Orthonormal, each signed so that its entry of largest modulus is positive.
+        The vectors are orthonormal, each signed so that its entry of largest modulus is positive.
         """
         if not 1 <= m <= self.shape[0]:
             raise ValueError(f"m must be from 1 to n_features = {self.shape[0]}, got {m}.")
@@ -190,23 +129,10 @@ class Scatter(ABC):
     def leading_eigenvectors_until(
         self, enough: Callable[[Array], bool], most: int
     ) -> tuple[Array, Array]:
-        """Return the largest eigenpairs, as many as it takes.
+        """Return the fewest largest eigenpairs that are enough, in no case more than `most`.
 
-        They are remembered: whoever asks for no more of them waits for nothing.
-
-        Parameters
-        ----------
-        enough : callable
-            Whether some of the largest eigenvalues, in descending order, are all that are wanted.
-        most : int
-            This many pairs are enough in any case; at most n_features.
-
-        Returns
-        -------
-        values : array of shape (m,)
-            In descending order, the fewest that are enough.
-        vectors : array of shape (n_features, m)
-            See `leading_eigenvectors`.
+        `enough` is given some of the largest eigenvalues, in descending order. What was found is
+        remembered: whoever asks for no more of it waits for nothing.
         """
 
         def n_wanted(values: Array) -> int:
@@ -227,27 +153,16 @@ class Scatter(ABC):
     @property
     def _remembered(self) -> dict[str, Any]:
         """What has been computed so far, shared with the scaled operators made of this one."""
-        memory: dict[str, Any] = self.__dict__.setdefault("_memory", {})
-        return memory
+        return self.__dict__.setdefault("_memory", {})
 
     def explained_curve(self, features: Indices) -> Array:
         """Return the share of the total variance that the first 1, 2, ... of some columns explain.
 
-        Explained by linear regression of all columns on them. One Cholesky factor L of S in the
-        order given serves every number of columns: the first k explain the squared entries of the
-        first k columns of L.
-
-        Parameters
-        ----------
-        features : array of int of shape (k,)
-            The columns to regress on, in order. Those beyond the rank bound of S are taken
-            together: the curve has the value of the whole set from there on.
-
-        Returns
-        -------
-        array of shape (k,)
-            tr(S_A' S_AA^+ S_A) / tr(S), non-decreasing, between 0 and 1; NaN beyond 4096 columns
-            unless the rank is smaller, since such a regression costs more than it tells.
+        Explained by linear regression of all columns on them, tr(S_A' S_AA^+ S_A) / tr(S). One
+        Cholesky factor L of S in the order given serves every number of columns: the first k
+        explain the squared entries of the first k columns of L. Columns beyond the rank bound of S
+        are taken together: the curve has the value of the whole set from there on. Beyond 4096
+        columns it is NaN unless the rank is smaller: such a regression costs more than it tells.
         """
         features = np.asarray(features)
         gains = np.zeros(features.size)
@@ -261,22 +176,10 @@ class Scatter(ABC):
         elif varying.size > head.size:
             rest = varying[self.max_rank]
             gains[rest] = max(0.0, self._explained_by_many(features[varying]) - gains.sum())
-        curve: Array = np.minimum(np.cumsum(gains) / diagonal.sum(), 1.0)
-        return curve
+        return np.minimum(np.cumsum(gains) / diagonal.sum(), 1.0)
 
     def explained_share(self, features: Indices) -> float:
-        """Return the share of the total variance that linear regression on some columns explains.
-
-        Parameters
-        ----------
-        features : array of int
-            The columns to regress all columns on.
-
-        Returns
-        -------
-        float
-            Between 0 and 1.
-        """
+        """Return the share of the total variance that regression on some columns explains."""
         return float(self.explained_curve(features)[-1])
 
     def _explained_gains(self, features: Indices) -> Array:

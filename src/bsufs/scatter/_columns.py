@@ -84,6 +84,14 @@ class ColumnScatter(Scatter):
             columns[:, target[found]] = piece
         return columns
 
+    def here_if_small(self) -> Scatter:
+        """Return the operator of the same columns, here where they are few."""
+        everything = np.arange(self.shape[0])
+        return self.restricted(everything) if self._is_small(everything) else self
+
+    def _is_small(self, features: Indices) -> bool:
+        return 8 * self.n_rows * features.size <= _SMALL_HERE
+
     def _product(self, W: Array) -> Array:
         Y = total(self.each(np.matmul, self.pieces(W)))
         return self.gathered(self.each(_transposed_image, Y))
@@ -95,11 +103,10 @@ class ColumnScatter(Scatter):
         everything = np.arange(self.shape[0])
         left = call(_same, self.columns(everything[rows]))
         across = self.gathered(self.each(_transposed_image, left))
-        result: Array = np.ascontiguousarray(across[everything[columns]].T)
-        return result
+        return np.ascontiguousarray(across[everything[columns]].T)
 
     def _restricted(self, features: Indices) -> Scatter:
-        if 8 * self.n_rows * features.size <= _SMALL_HERE:
+        if self._is_small(features):
             return FactoredScatter(self.columns(features), self.total_weight)
         place = np.full(self.shape[0], -1)
         place[features] = np.arange(features.size)
@@ -122,15 +129,13 @@ class ColumnScatter(Scatter):
 
     def _sample_product(self, y: Array) -> Array:
         (product,) = compute([total(self.each(_sample_image, call(_same, y)))])
-        result: Array = product
-        return result
+        return product
 
     def _explained_gains(self, features: Indices) -> Array:
         chosen = self.columns(features)
         lower = ridged_cholesky(chosen.T @ chosen)
         gains = self.each(_regression_gains, call(_same, chosen), call(_same, lower))
-        result: Array = compute([total(gains)])[0]
-        return result
+        return compute([total(gains)])[0]
 
     def _explained_by_many(self, features: Indices) -> float:
         chosen = np.zeros(self.shape[0], dtype=bool)
@@ -174,5 +179,4 @@ def _some_columns(X: Array, columns: Indices) -> Array:
 
 def _regression_gains(X: Array, chosen: Array, lower: Array) -> Array:
     whitened = linalg.solve_triangular(lower, chosen.T @ X, lower=True, check_finite=False)
-    gains: Array = np.einsum("ij,ij->i", whitened, whitened)
-    return gains
+    return np.einsum("ij,ij->i", whitened, whitened)

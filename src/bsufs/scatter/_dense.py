@@ -72,8 +72,7 @@ class FactoredScatter(Scatter):
     def _diagonal(self) -> Array:
         if "diagonal" not in self._remembered:
             self._remembered["diagonal"] = np.einsum("ij,ij->j", self.Xc, self.Xc)
-        diagonal: Array = self._remembered["diagonal"]
-        return diagonal
+        return self._remembered["diagonal"]
 
     def _block(self, rows: Any, columns: Any) -> Array:
         return self.Xc[:, rows].T @ self.Xc[:, columns]

@@ -70,5 +70,4 @@ def from_other_side(
 
 def sound_values(values: Array, size: int) -> Mask:
     """Return which eigenvalues of a matrix of some size are more than rounding of the largest."""
-    sound: Mask = values > np.finfo(np.float64).eps * values.max(initial=0.0) * size
-    return sound
+    return values > np.finfo(np.float64).eps * values.max(initial=0.0) * size

@@ -69,8 +69,7 @@ class SparseScatter(Scatter):
 
     def _column_sums(self) -> Array:
         weight = np.ones(self._X.shape[0]) if self._weight is None else self._weight
-        sums: Array = self._X.T @ weight
-        return sums
+        return self._X.T @ weight
 
     def _squared_deviations(self) -> Array:
         """Return the diagonal of S, exactly zero for constant columns.

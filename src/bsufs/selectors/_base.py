@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -21,6 +21,7 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._columns import feature_mask
 from bsufs.selectors._dask_input import check_columns, chosen_columns, is_dask
 from bsufs.selectors._data import FitData
+from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._validation import (
     checked_weight,
     non_finite,
@@ -135,6 +136,10 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
     # Numbers of columns, or their names where X has names.
     selected_features_: NDArray[Any]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        fill_docstring(cls)
+
     @abstractmethod
     def _fit(self, data: FitData) -> Scored:
         """Score the features of validated data."""
@@ -228,8 +233,7 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
 
     def _wanted(self) -> int | float | str:
         """Return what the caller passed as the number of features."""
-        wanted: int | float | str = self.n_features_to_select
-        return wanted
+        return self.n_features_to_select
 
     def _asked_number(self, forced: Mask, barred: Mask) -> int | None:
         """Return how many features the caller wants, None if that is left to the method."""
@@ -293,6 +297,7 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         return tags
 
 
+@dataclass(repr=False, eq=False)
 class ScoringSelector(BaseSelector):
     """Base class of the selectors that give each column a score and know no path.
 
@@ -301,7 +306,8 @@ class ScoringSelector(BaseSelector):
     features are selected.
     """
 
-    components_: Array
+    n_features_to_select: int | float | str = "auto"
+    components_: Array = field(init=False)
 
     @abstractmethod
     def _score(self, data: FitData) -> Array:

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter import Scatter
+from bsufs.scatter._base import batches
 
 # Two columns count as perfectly correlated when their unit vectors differ by no more than this
 # along a random direction: far above rounding, far below any difference that data can show.
@@ -61,13 +63,15 @@ def canonical_order(X: Any) -> Indices:
 
 def column_variances(X: Any) -> Array:
     """Return the variance of each column, exactly zero where all entries agree."""
-    with np.errstate(over="ignore"):
-        if sparse.issparse(X):
-            X = sparse.csr_array(X, dtype=np.float64)
-            mean = X.mean(axis=0)
-            variances = np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2
-        else:
-            variances = np.var(X, axis=0, dtype=np.float64)
+    if sparse.issparse(X):
+        _, variances = mean_variance_axis(sparse.csr_matrix(X, dtype=np.float64), axis=0)
+    else:
+        variances = np.empty(X.shape[1])
+        for columns in batches(X.shape[1], X.shape[0]):
+            # Each column by itself, so that no order and no layout of the columns changes a bit.
+            block = np.array(X[:, columns].T, dtype=np.float64, order="C")
+            with np.errstate(over="ignore"):
+                variances[columns] = np.var(block, axis=1)
     return np.where(varying_columns(X), np.maximum(variances, np.finfo(np.float64).tiny), 0.0)
 
 
@@ -76,8 +80,7 @@ def varying_columns(X: Any) -> Mask:
     low, high = X.min(axis=0), X.max(axis=0)
     if sparse.issparse(X):
         low, high = low.toarray().ravel(), high.toarray().ravel()
-    varying: Mask = low != high
-    return varying
+    return low != high
 
 
 def find_duplicates(scatter: Scatter, forced: Mask) -> Mask:

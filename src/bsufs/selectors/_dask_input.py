@@ -100,6 +100,10 @@ class DaskData(FitData):
 
     def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
         """Return a sample of the rows, here or with the workers."""
+        held = problem.scatter.centered_rows()
+        if held is not None:
+            numbers = sample.numbers(len(held))
+            return LocalRows.of(held if numbers is None else held[numbers], 0)
         if self._cut_by_columns:
             scatter: Any = self.scatter
             return DaskRows(scatter, problem.places, sample.numbers(self.X.shape[0]))
@@ -123,14 +127,12 @@ class DaskRows:
         spread[self._places] = V
         pieces = self._scatter.pieces(spread)
         (product,) = compute([total(self._scatter.each(_image, self._rows, pieces))])
-        result: Array = product
-        return result
+        return product
 
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""
         lazy = self._scatter.each(_shares, self._rows, tuple(found))
-        shares: Array = self._scatter.gathered(lazy)[self._places]
-        return shares
+        return self._scatter.gathered(lazy)[self._places]
 
 
 def _image(X: Array, rows: Indices | None, V: Array) -> Array:
@@ -217,7 +219,7 @@ def _by_columns(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indice
     ]
     scatter = ColumnScatter(blocks, n_rows, total_weight, diagonal)
     scatter.unit_exponent = exponent
-    return scatter, order
+    return scatter.here_if_small(), order
 
 
 def _in_few_column_blocks(X: Any) -> Any:

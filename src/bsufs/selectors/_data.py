@@ -13,7 +13,7 @@ from bsufs.scatter import Scatter, make_scatter
 from bsufs.selectors._cluster_shares import LocalRows, SampleOfRows
 from bsufs.selectors._columns import canonical_order, column_variances
 from bsufs.selectors._row_sample import RowSample
-from bsufs.solvers.principal import require_variation
+from bsufs.solvers.components import require_variation
 
 
 class FitData:

@@ -1,6 +1,6 @@
 """Parameters and attributes that repeat in the docstrings of the selectors, said once.
 
-A line `%(name)s` in a docstring decorated with `fill_docstring` stands for the text of that name.
+A line `%(name)s` in the docstring of a selector stands for the text of that name here.
 Other percent signs and braces mean nothing, so formulas stay as they are.
 """
 

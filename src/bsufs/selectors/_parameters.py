@@ -10,20 +10,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array
 from bsufs.penalties import row_norms
-from bsufs.scatter import Scatter
 from bsufs.selectors._base import NUMBER_OF_FEATURES
 from bsufs.selectors._data import FitData
-from bsufs.solvers.components import components_above_noise
-from bsufs.solvers.principal import in_units_of_data
+from bsufs.solvers.components import components_above_noise, in_units_of, in_units_of_data
 from bsufs.solvers.solution import Solution
 
 # What `n_components` may be for the methods that start from principal components: a number, a share
 # of the variance, or the number above the noise edge.
-NUMBER_OF_COMPONENTS = [
-    Interval(Integral, 1, None, closed="left"),
-    Interval(Real, 0, 1, closed="right"),
-    StrOptions({"auto"}),
-]
+NUMBER_OF_COMPONENTS = NUMBER_OF_FEATURES
 COUNT = [Interval(Integral, 1, None, closed="left")]
 COUNT_OR_AUTO = [*COUNT, StrOptions({"auto"})]
 POSITIVE = [Interval(Real, 0, None, closed="neither")]
@@ -50,12 +44,17 @@ _SHARED: dict[str, list[Any]] = {
 
 # With gamma="auto" the penalty of the start is this share of what the start explains: enough to
 # move it, not enough to drown the data.
-AUTO_SHARE = 0.1
+_AUTO_SHARE = 0.1
 
 
 def constraints(**own: list[Any]) -> dict[str, list[Any]]:
     """Return what the parameters of a selector may be: those of shared meaning, and its own."""
     return _SHARED | own
+
+
+def one_of(*words: str) -> list[Any]:
+    """Return the rule for a parameter that is one of some words."""
+    return [StrOptions(set(words))]
 
 
 def checked_array(
@@ -99,22 +98,29 @@ def n_directions(n_components: int | str, data: FitData, dimension: int) -> int:
     return n_components
 
 
-def keep_history(selector: Any, solution: Solution, scatter: Scatter | None = None) -> None:
+def keep_gamma(selector: Any, explained: float, penalty: float, unit_exponent: int = 0) -> float:
+    """Set `gamma_`, the weight of a penalty, and return it in the units in which S is held.
+
+    "auto" makes the penalty of a start its share of what the start explains.
+    """
+    if isinstance(selector.gamma, str):
+        gamma = _AUTO_SHARE * explained / penalty or 1.0
+        selector.gamma_ = float(in_units_of_data(unit_exponent, gamma))
+        return gamma
+    selector.gamma_ = float(selector.gamma)
+    return in_units_of(unit_exponent, selector.gamma_)
+
+
+def keep_history(selector: Any, solution: Solution, unit_exponent: int = 0) -> None:
     """Set how a solution was reached, its objective in the units of the data."""
-    history = solution.objective_history
-    selector.objective_history_ = history if scatter is None else in_units_of_data(scatter, history)
+    selector.objective_history_ = in_units_of_data(unit_exponent, solution.objective_history)
     selector.n_iter_ = solution.n_iter
     selector.stopping_reason_ = solution.stopping_reason
 
 
-def keep_frame(selector: Any, solution: Solution, scatter: Scatter | None = None) -> Array:
+def keep_frame(selector: Any, solution: Solution, unit_exponent: int = 0) -> Array:
     """Set a frame and how it was reached, and return its squared row norms."""
     selector.components_ = solution.W.T
     selector.n_components_ = solution.W.shape[1]
-    keep_history(selector, solution, scatter)
+    keep_history(selector, solution, unit_exponent)
     return row_norms(solution.W) ** 2
-
-
-def nothing_to_learn(d: int, m: int) -> Solution:
-    """Return what is found in data without variation: no feature is better than another."""
-    return Solution(np.zeros((d, m)), np.zeros(0), 0, "converged")

@@ -92,11 +92,11 @@ def non_finite(X: Any) -> NonFinite | None:
         if np.isfinite(np.sum(values)) or np.isfinite(values).all():
             return None
     if sparse.issparse(X):
-        X = X.tocsc()
-        where = np.flatnonzero(~np.isfinite(X.data))
-        column = int(np.searchsorted(X.indptr, where[0], side="right")) - 1
-        return NonFinite(where.size, int(X.indices[where[0]]), column, float(X.data[where[0]]))
-    rows, columns = np.nonzero(~np.isfinite(X))
+        X = X.tocsr()
+        bad, entries = ~np.isfinite(X.data), X.tocoo()
+        rows, columns = entries.row[bad], entries.col[bad]
+    else:
+        rows, columns = np.nonzero(~np.isfinite(X))
     row, column = int(rows[0]), int(columns[0])
     return NonFinite(rows.size, row, column, float(X[row, column]))
 

@@ -19,7 +19,6 @@ from bsufs.scatter import Scatter
 from bsufs.selectors._base import Scored
 from bsufs.selectors._columns import find_duplicates
 from bsufs.selectors._data import ColumnProblem, FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import (
     COUNT,
     NOT_NEGATIVE,
@@ -44,7 +43,6 @@ from bsufs.solvers.w_steps import PolarStep, TrustRegionStep, WStep
 from bsufs.stiefel import polar_factor
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class BSUFS(StreamedSelector):
     r"""Bi-sparse unsupervised feature selection.

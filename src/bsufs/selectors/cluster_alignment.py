@@ -18,14 +18,12 @@ from bsufs.selectors._base import Scored
 from bsufs.selectors._cluster_shares import Clusters, SampleOfRows
 from bsufs.selectors._columns import find_duplicates
 from bsufs.selectors._data import ColumnProblem, FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import COUNT, NUMBER_OF_COMPONENTS, constraints
 from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._streaming import StreamedSelector
 from bsufs.solvers.alignment import aligned_columns
-from bsufs.solvers.components import noise_edge
+from bsufs.solvers.components import noise_edge, principal_frame
 from bsufs.solvers.neighbor_units import in_neighbor_units
-from bsufs.solvers.principal import principal_frame
 
 # No more components than this are looked at, and none for fewer rows than these: their directions
 # would follow single rows.
@@ -38,7 +36,6 @@ _DEVIATIONS = 4.0
 _MOST_PICKS = 64
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class ClusterAlignment(StreamedSelector):
     r"""Unsupervised feature selection by the clusters that all columns show together.

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
-from bsufs.selectors._parameters import constraints
+from bsufs.selectors._parameters import constraints, one_of
 from bsufs.solvers.column_subset import greedy_columns, pivoted_columns
 from bsufs.solvers.forms import centered
 
 
-@fill_docstring
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class ColumnSubset(ScoringSelector):
     r"""Unsupervised feature selection by column subset selection.
 
@@ -68,11 +65,9 @@ class ColumnSubset(ScoringSelector):
     array([2, 0])
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     method: str = "greedy"
 
-    _parameter_constraints = constraints(method=[StrOptions({"greedy", "pivoted-qr"})])
+    _parameter_constraints = constraints(method=one_of("greedy", "pivoted-qr"))
 
     def _score(self, data: FitData) -> Array:
         pick = greedy_columns if self.method == "greedy" else pivoted_columns

@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 
 from scipy import linalg
 
 from bsufs._typing import Array
 from bsufs.graphs import in_safe_units
 from bsufs.penalties import row_norms
-from bsufs.scatter import Scatter
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import (
-    AUTO_SHARE,
     NUMBER_OF_COMPONENTS,
     POSITIVE,
     POSITIVE_OR_AUTO,
     constraints,
+    keep_gamma,
     keep_history,
 )
-from bsufs.solvers.forms import centered, scatter_form
-from bsufs.solvers.fuzzy_elastic_net import (
-    ElasticNet,
-    fuzzy_elastic_net,
-    ridge_step,
-    uncentered_ridge_step,
-)
-from bsufs.solvers.principal import in_units_of, in_units_of_data, principal_frame
+from bsufs.solvers.components import principal_frame
+from bsufs.solvers.fuzzy_elastic_net import ElasticNet, fuzzy_elastic_net
 from bsufs.stiefel import flip_signs
 
 
-@fill_docstring
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class FENPCAFS(ScoringSelector):
     r"""Unsupervised feature selection by PCA with a fuzzy elastic net.
 
@@ -111,8 +102,6 @@ class FENPCAFS(ScoringSelector):
     array([2, 0])
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | float | str = "auto"
     gamma: float | str = "auto"
     u: float = 2.0
@@ -123,17 +112,20 @@ class FENPCAFS(ScoringSelector):
     tol: float = 1e-5
 
     _parameter_constraints = constraints(
-        n_components=NUMBER_OF_COMPONENTS,
-        u=POSITIVE,
-        s=POSITIVE_OR_AUTO,
+        n_components=NUMBER_OF_COMPONENTS, u=POSITIVE, s=POSITIVE_OR_AUTO
     )
 
     def _score(self, data: FitData) -> Array:
         X, scatter = data.ordered, data.scatter
-        n, d = X.shape
         eigenvalues, W = principal_frame(scatter, self.n_components)
         m = eigenvalues.size
-        net = self._net(scatter, eigenvalues, W)
+        net = ElasticNet(1.0, float(self.u), self.p, 1.0)
+        ridge, row = net.parts(W)
+        net = replace(net, s=ridge / row if isinstance(self.s, str) else float(self.s))
+        penalty = net.value(net.best_share(ridge, row), ridge, row)
+        unit = scatter.unit_exponent
+        net = replace(net, gamma=keep_gamma(self, float(eigenvalues.sum()), penalty, unit))
+        self.s_ = net.s
         reference = self.compat == "reference"
         if reference and self.u == 1:
             raise ValueError(
@@ -143,32 +135,16 @@ class FENPCAFS(ScoringSelector):
         if reference:
             X = in_safe_units(X)
             W = flip_signs(linalg.svd(X, full_matrices=False, check_finite=False)[2][:m].T)
-        if reference and n <= d:
-            step = uncentered_ridge_step(X, centered(X), 0.01)
-        else:
-            step = ridge_step(scatter, scatter_form(scatter, X), 0.001 if reference else 0.0)
         solution, self.alpha_ = fuzzy_elastic_net(
             scatter,
+            X,
             W,
             net,
-            step,
             reference=reference,
             max_iter=self.max_iter,
             tol=self.tol if reference else self.tol * scatter.trace(),
         )
-        keep_history(self, solution, scatter)
+        keep_history(self, solution, unit)
         self.coef_ = solution.W.T[:, data.place]
         self.n_components_ = m
-        auto = isinstance(self.gamma, str)
-        self.gamma_ = float(in_units_of_data(scatter, net.gamma) if auto else self.gamma)
-        self.s_ = net.s
         return row_norms(solution.W) ** 2
-
-    def _net(self, scatter: Scatter, eigenvalues: Array, frame: Array) -> ElasticNet:
-        net = ElasticNet(1.0, float(self.u), self.p, 1.0)
-        ridge, row = net.parts(frame)
-        net = replace(net, s=ridge / row if isinstance(self.s, str) else float(self.s))
-        if not isinstance(self.gamma, str):
-            return replace(net, gamma=in_units_of(scatter, float(self.gamma)))
-        penalty = net.value(net.best_share(ridge, row), ridge, row)
-        return replace(net, gamma=AUTO_SHARE * float(eigenvalues.sum()) / penalty)

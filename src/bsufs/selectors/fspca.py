@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from numbers import Integral
-
-from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
-from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints, keep_frame
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints, keep_frame, one_of
+from bsufs.solvers.components import principal_frame
 from bsufs.solvers.feature_sparse import feature_sparse_subspace
-from bsufs.solvers.principal import principal_frame
 
 
-@fill_docstring
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class FSPCA(ScoringSelector):
     r"""Unsupervised feature selection by feature-sparse PCA.
 
@@ -76,15 +72,13 @@ class FSPCA(ScoringSelector):
     array([2, 0])
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | float | str = "auto"
     solver: str = "IPU"
     max_iter: int = 20
 
     _accepts_sparse = True
     _parameter_constraints = constraints(
-        n_components=NUMBER_OF_COMPONENTS, solver=[StrOptions({"IPU", "Go"})]
+        n_components=NUMBER_OF_COMPONENTS, solver=one_of("IPU", "Go")
     )
 
     def _score(self, data: FitData) -> Array:
@@ -99,4 +93,4 @@ class FSPCA(ScoringSelector):
         values, vectors = principal_frame(scatter, self.n_components)
         max_iter = self.max_iter if self.solver == "IPU" else 0
         solution = feature_sparse_subspace(scatter, values[:k], vectors[:, :k], k, max_iter)
-        return keep_frame(self, solution, scatter)
+        return keep_frame(self, solution, scatter.unit_exponent)

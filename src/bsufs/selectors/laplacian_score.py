@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array
 from bsufs.graphs import affinity, in_safe_units, nearest_samples
+from bsufs.scatter._base import batches
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
-from bsufs.selectors._parameters import constraints
+from bsufs.selectors._parameters import constraints, one_of
 
 
-@fill_docstring
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class LaplacianScore(ScoringSelector):
     r"""Unsupervised feature selection by the Laplacian score.
 
@@ -65,13 +63,11 @@ class LaplacianScore(ScoringSelector):
     array([2, 3])
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_neighbors: int = 5
     weight: str = "heat"
 
     _accepts_sparse = True
-    _parameter_constraints = constraints(weight=[StrOptions({"heat", "binary", "cosine"})])
+    _parameter_constraints = constraints(weight=one_of("heat", "binary", "cosine"))
 
     def _score(self, data: FitData) -> Array:
         X = in_safe_units(data.ordered)
@@ -82,23 +78,15 @@ class LaplacianScore(ScoringSelector):
 
 def rayleigh_scores(X: Any, G: Any) -> Array:
     """Return f'Gf / f'Df of each column f, centered by its mean with the degrees D as weights."""
-    degrees = np.asarray(G.sum(axis=1)).ravel()
+    degrees = G.sum(axis=1)
     total = float(degrees.sum())
+    scores = np.zeros(X.shape[1])
     if total <= 0:
-        return np.zeros(X.shape[1])
-    if sparse.issparse(X):
-        X = sparse.csr_array(X, dtype=np.float64)
-        raw = X.multiply(X).T @ degrees
-        correction = (X.T @ degrees) ** 2 / total
-        above = np.asarray(X.multiply(G @ X).sum(axis=0)).ravel() - correction
-        below = raw - correction
-        # Here the mean is taken off the squares, and what it leaves of a constant is larger.
-        rounding = 1e-14 * raw
-    else:
-        X = np.asarray(X, dtype=np.float64)
-        rounding = 1e-28 * (degrees @ X**2)
-        X = X - (degrees @ X) / total
-        above = np.einsum("ij,ij->j", X, G @ X)
-        below = degrees @ X**2
-    scores: Array = np.divide(above, below, out=np.zeros_like(above), where=below > rounding)
+        return scores
+    for columns in batches(X.shape[1], X.shape[0]):
+        F = X[:, columns].toarray() if sparse.issparse(X) else X[:, columns]
+        rounding = 1e-28 * (degrees @ F**2)
+        F = F - (degrees @ F) / total
+        above, below = np.einsum("ij,ij->j", F, G @ F), degrees @ F**2
+        np.divide(above, below, out=scores[columns], where=below > rounding)
     return scores

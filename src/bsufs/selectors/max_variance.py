@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 
 
-@fill_docstring
-@dataclass(repr=False, eq=False)
 class MaxVariance(ScoringSelector):
     r"""Unsupervised feature selection by variance.
 
@@ -49,8 +44,6 @@ class MaxVariance(ScoringSelector):
     >>> selector.selected_features_
     array([2, 0])
     """
-
-    n_features_to_select: int | float | str = "auto"
 
     _accepts_sparse = True
 

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils.extmath import row_norms
 
 from bsufs._typing import Array
 from bsufs.graphs import affinity, in_safe_units, nearest_samples, spectral_responses
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import COUNT_OR_AUTO, NOT_NEGATIVE, constraints
 from bsufs.solvers.components import components_above_noise
-from bsufs.solvers.lars import Design, lars
+from bsufs.solvers.forms import short_root
+from bsufs.solvers.lars import lars
 
 # "auto" takes no more functions than this: each one costs a regression path.
 _MOST_AUTO_COMPONENTS = 20
 
 
-@fill_docstring
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class MCFS(ScoringSelector):
     r"""Multi-cluster feature selection.
 
@@ -96,8 +95,6 @@ class MCFS(ScoringSelector):
     (178, 4)
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | str = "auto"
     n_neighbors: int = 5
     n_nonzero: int | str = "auto"
@@ -111,16 +108,25 @@ class MCFS(ScoringSelector):
         X = in_safe_units(data.ordered)
         n, d = X.shape
         n_nonzero = self._path_length(d)
+        n_responses = self.n_components
+        if isinstance(n_responses, str):
+            n_responses = min(components_above_noise(data.scatter), _MOST_AUTO_COMPONENTS)
         neighbors = nearest_samples(X, min(self.n_neighbors + 1, n), with_mean_distance=True)
-        self.eigenvalues_, responses = spectral_responses(
-            affinity(neighbors, "heat"), self._n_responses(data)
-        )
+        self.eigenvalues_, responses = spectral_responses(affinity(neighbors, "heat"), n_responses)
         self.n_components_ = self.eigenvalues_.size
         reference = self.compat == "reference"
-        design = Design(X, self.ridge * (1.0 if reference else _mean_squared_length(X)))
+        # The mean squared length of the columns.
+        unit = 1.0 if reference else float(row_norms(X, squared=True).sum()) / d
+        root = sparse.csc_array(X) if sparse.issparse(X) else short_root(X)
         scores = np.zeros(d)
         for response in responses.T:
-            b = lars(design, response, n_nonzero, ridge_in_correlations=not reference)
+            b = lars(
+                root,
+                X.T @ response,
+                n_nonzero,
+                ridge=self.ridge * unit,
+                ridge_in_correlations=not reference,
+            )
             length = np.linalg.norm(b)
             if length > 0:
                 scores = np.maximum(scores, np.abs(b) / length)
@@ -135,13 +141,3 @@ class MCFS(ScoringSelector):
                 "for fewer, or for 'auto'."
             )
         return self.n_nonzero
-
-    def _n_responses(self, data: FitData) -> int:
-        if not isinstance(self.n_components, str):
-            return self.n_components
-        return min(components_above_noise(data.scatter), _MOST_AUTO_COMPONENTS)
-
-
-def _mean_squared_length(X: Any) -> float:
-    values = X.data if sparse.issparse(X) else np.ravel(X)
-    return float(np.vdot(values, values)) / int(X.shape[1])

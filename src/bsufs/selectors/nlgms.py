@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array
 from bsufs.graphs import in_safe_units
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
-from bsufs.selectors._parameters import NOT_NEGATIVE, POSITIVE, constraints, keep_frame
-from bsufs.solvers.components import components_above_noise
-from bsufs.solvers.principal import require_variation
+from bsufs.selectors._parameters import NOT_NEGATIVE, POSITIVE, constraints, keep_frame, one_of
+from bsufs.solvers.components import components_above_noise, require_variation
 from bsufs.solvers.self_representation import (
     SmoothnessOperator,
     bytes_needed,
@@ -29,8 +26,7 @@ from bsufs.stiefel import polar_factor
 _N_RANDOM_STARTS = 10
 
 
-@fill_docstring
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class NLGMS(ScoringSelector):
     r"""Graph embedding with self-representation and a feature-sparse projection.
 
@@ -110,8 +106,6 @@ class NLGMS(ScoringSelector):
     (178, 4)
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | str = "auto"
     n_neighbors: int = 5
     lambda_nuclear: float = 100.0
@@ -128,7 +122,7 @@ class NLGMS(ScoringSelector):
     _parameter_constraints = constraints(
         lambda_nuclear=NOT_NEGATIVE,
         lambda_error=NOT_NEGATIVE,
-        init=[StrOptions({"pca", "random"})],
+        init=one_of("pca", "random"),
         max_memory=POSITIVE,
     )
 
@@ -142,7 +136,10 @@ class NLGMS(ScoringSelector):
                 f"{self.max_memory:g} GB. Pass fewer rows, or raise max_memory if there is room."
             )
         k = self._n_to_select(d)
-        X = _scaled_to_unit_interval(in_safe_units(data.ordered))
+        X = in_safe_units(data.ordered)
+        low, high = X.min(axis=0), X.max(axis=0)
+        # Constant columns become zero.
+        X = (X - low) / np.where(high > low, high - low, 1.0)
         solution, scores = self_representation(
             X,
             self._first_frame(X, k),
@@ -180,11 +177,3 @@ class NLGMS(ScoringSelector):
         shape = X.shape[1], m
         frames = (polar_factor(rng.standard_normal(shape)) for _ in range(_N_RANDOM_STARTS))
         return max(frames, key=lambda W: float(np.vdot(W, A @ W)))
-
-
-def _scaled_to_unit_interval(X: Array) -> Array:
-    """Return columns from 0 to 1; constant columns become zero."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    spread = np.where(high > low, high - low, 1.0)
-    scaled: Array = (X - low) / spread
-    return scaled

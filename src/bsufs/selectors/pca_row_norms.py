@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 from bsufs._typing import Array
 from bsufs.penalties import row_norms
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints
-from bsufs.solvers.principal import principal_frame
+from bsufs.solvers.components import principal_frame
 
 
-@fill_docstring
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class PCARowNorms(ScoringSelector):
     r"""Unsupervised feature selection by the row norms of the principal components.
 
@@ -56,8 +54,6 @@ class PCARowNorms(ScoringSelector):
     array([2, 0])
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | float | str = "auto"
 
     _accepts_sparse = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,10 @@ from sklearn.utils import check_random_state
 from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import constraints
 
 
-@fill_docstring
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class RandomSelector(ScoringSelector):
     r"""Features at random.
 
@@ -55,8 +53,6 @@ class RandomSelector(ScoringSelector):
     (150, 2)
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     random_state: Any = None
 
     _accepts_sparse = True

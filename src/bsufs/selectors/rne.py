@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array, Indices
 from bsufs.graphs import directed_affinity, in_safe_units, nearest_samples, reconstruction_weights
-from bsufs.penalties import row_norms
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
-from bsufs.selectors._parameters import COUNT, NOT_NEGATIVE, POSITIVE, checked_array, constraints
-from bsufs.solvers.neighborhood_embedding import (
-    elementwise_split,
-    make_split,
-    neighborhood_embedding,
+from bsufs.selectors._parameters import (
+    COUNT,
+    NOT_NEGATIVE,
+    POSITIVE,
+    checked_array,
+    constraints,
+    keep_frame,
+    one_of,
 )
+from bsufs.solvers.neighborhood_embedding import neighborhood_embedding
 
 # "auto" takes no more columns than this: time grows with their number.
 _MOST_AUTO_COMPONENTS = 50
 
 
-@fill_docstring
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class RNE(ScoringSelector):
     r"""Robust neighborhood embedding.
 
@@ -78,6 +79,8 @@ class RNE(ScoringSelector):
         Its number of columns.
     objective_ : float
         The objective at the end.
+    objective_history_ : array
+        The objective after each outer iteration.
     n_iter_ : int
         Outer iterations done.
     stopping_reason_ : str
@@ -112,8 +115,6 @@ class RNE(ScoringSelector):
     (178, 4)
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | str = "auto"
     n_neighbors: int = 5
     alpha: float = 1e3
@@ -132,34 +133,27 @@ class RNE(ScoringSelector):
         alpha=NOT_NEGATIVE,
         ridge=POSITIVE,
         normalize_samples=["boolean"],
-        init=[StrOptions({"sine", "random"}), "array-like"],
+        init=[*one_of("sine", "random"), "array-like"],
         max_inner_iter=COUNT,
     )
 
     def _score(self, data: FitData) -> Array:
-        reference = self.compat == "reference"
         X = in_safe_units(data.ordered)
         if self.normalize_samples:
-            lengths = row_norms(X)
-            X = X / np.where(lengths > 0, lengths, 1.0)[:, None]
-        A = self._reconstruction_errors(X)
+            X = normalize(X)
         solution = neighborhood_embedding(
-            A,
+            self._reconstruction_errors(X),
             self._first_embedding(data.order),
-            elementwise_split(A) if reference else make_split(A),
             alpha=self.alpha,
             mu=self.mu,
             mu_growth=self.mu_growth,
             max_iter=self.max_iter,
             max_inner_iter=self.max_inner_iter,
-            tol=None if reference else self.tol,
+            tol=self.tol,
+            reference=self.compat == "reference",
         )
-        self.components_ = solution.W.T
-        self.n_components_ = solution.W.shape[1]
         self.objective_ = float(solution.objective_history[-1])
-        self.n_iter_ = solution.n_iter
-        self.stopping_reason_ = solution.stopping_reason
-        return row_norms(solution.W) ** 2
+        return keep_frame(self, solution)
 
     def _reconstruction_errors(self, X: Array) -> Array:
         """Return what is left of each sample after its neighbors have rebuilt it."""
@@ -181,9 +175,9 @@ class RNE(ScoringSelector):
         """Return where H starts, for columns in the given order."""
         d = order.size
         given = None if isinstance(self.n_components, str) else self.n_components
-        name, m = "n_components", given or min(self._n_to_select(d), _MOST_AUTO_COMPONENTS)
-        H: Array = np.empty((d, 0))
-        if not isinstance(self.init, str):
+        if isinstance(self.init, str):
+            name, m = "n_components", given or min(self._n_to_select(d), _MOST_AUTO_COMPONENTS)
+        else:
             H = checked_array(
                 "init",
                 self.init,

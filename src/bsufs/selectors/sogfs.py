@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from bsufs._typing import Array
-from bsufs.graphs import adaptive_neighbors, directed_affinity, symmetric
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import (
-    AUTO_SHARE,
     COUNT,
     COUNT_OR_AUTO,
     constraints,
     keep_frame,
+    keep_gamma,
     n_directions,
-    nothing_to_learn,
 )
 from bsufs.solvers.forms import centered, row_space
 from bsufs.solvers.structured_graph import structured_graph
 
 
-@fill_docstring
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class SOGFS(ScoringSelector):
     r"""Unsupervised feature selection with a structured optimal graph.
 
@@ -110,8 +106,6 @@ class SOGFS(ScoringSelector):
     (178, 4)
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | str = "auto"
     n_clusters: int | str = "auto"
     n_neighbors: int = 5
@@ -121,15 +115,15 @@ class SOGFS(ScoringSelector):
     max_reweightings: int = 100
     tol: float = 1e-6
 
-    _parameter_constraints = constraints(
-        n_clusters=COUNT_OR_AUTO,
-        max_reweightings=COUNT,
-    )
+    _parameter_constraints = constraints(n_clusters=COUNT_OR_AUTO, max_reweightings=COUNT)
 
     def _score(self, data: FitData) -> Array:
         reference = self.compat == "reference"
-        Z = _standardized(data.ordered, smoothed=reference)
+        Z = centered(data.ordered)
         n, d = Z.shape
+        squares: Array = np.einsum("ij,ij->j", Z, Z)
+        # Constant columns stay zero.
+        Z /= np.sqrt(squares + np.finfo(np.float64).eps if reference else squares + (squares == 0))
         basis = None if reference else row_space(Z)
         rank = d if basis is None else basis.shape[1]
         m = n_directions(self.n_components, FitData(Z), rank)
@@ -139,35 +133,18 @@ class SOGFS(ScoringSelector):
                 f"n_clusters must be at most the number of samples, {n}, got {self.n_clusters}. "
                 "Ask for fewer."
             )
-        # Columns have unit length, and their mean squared slope on a graph is about one.
-        auto = AUTO_SHARE * float(np.sqrt(m * d)) / max(rank, 1)
-        self.gamma_ = auto if isinstance(self.gamma, str) else float(self.gamma)
-        if rank == 0:
-            # Nothing varies: no feature beats another, no graph the first.
-            indices, weights, self.rank_weight_ = adaptive_neighbors(Z, self.n_neighbors)
-            self.affinity_ = symmetric(directed_affinity(indices, weights))
-            return keep_frame(self, nothing_to_learn(d, m))
         solution, self.affinity_, self.rank_weight_ = structured_graph(
             Z,
             basis,
             n_components=m,
             n_clusters=self.n_clusters_,
             n_neighbors=self.n_neighbors,
-            gamma=self.gamma_,
+            # Columns have unit length, so the first term of a frame is m d / rank on average; the
+            # penalty of one with equal rows is sqrt(m d).
+            gamma=keep_gamma(self, float(np.sqrt(m * d)), max(rank, 1)),
             max_iter=self.max_iter,
             max_reweightings=self.max_reweightings,
             tol=self.tol,
             reference=reference,
         )
         return keep_frame(self, solution)
-
-
-def _standardized(X: Array, smoothed: bool) -> Array:
-    """Return centered columns of unit length; constant columns become zero."""
-    Z = centered(X)
-    squares: Array = np.einsum("ij,ij->j", Z, Z)
-    if smoothed:
-        Z /= np.sqrt(squares + np.finfo(np.float64).eps)
-    else:
-        Z /= np.sqrt(np.where(squares > 0, squares, 1.0))
-    return Z

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
 
 from bsufs._typing import Array, Indices
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import (
     NOT_NEGATIVE,
     POSITIVE_OR_AUTO,
     checked_array,
     constraints,
     keep_history,
+    one_of,
 )
-from bsufs.solvers.principal import in_units_of
+from bsufs.solvers.components import in_units_of
 from bsufs.solvers.psd_projection import psd_projection
 
 
-@fill_docstring
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class SPCAPSD(ScoringSelector):
     r"""Unsupervised feature selection by a sparse, positive semidefinite reconstruction matrix.
 
@@ -102,8 +100,6 @@ class SPCAPSD(ScoringSelector):
     array([2, 3])
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     lambda_row: float | str = "auto"
     eta: float | str = "auto"
     init: Any = "identity"
@@ -114,8 +110,8 @@ class SPCAPSD(ScoringSelector):
 
     _parameter_constraints = constraints(
         lambda_row=POSITIVE_OR_AUTO,
-        eta=[*NOT_NEGATIVE, StrOptions({"auto"})],
-        init=[StrOptions({"identity", "random"}), "array-like"],
+        eta=[*NOT_NEGATIVE, *one_of("auto")],
+        init=[*one_of("identity", "random"), "array-like"],
     )
 
     def _score(self, data: FitData) -> Array:
@@ -124,7 +120,7 @@ class SPCAPSD(ScoringSelector):
         lambda_row, eta = (
             (scatter.trace() / d or 1.0)
             if isinstance(weight, str)
-            else in_units_of(scatter, float(weight))
+            else in_units_of(scatter.unit_exponent, float(weight))
             for weight in (self.lambda_row, self.eta)
         )
         reference = self.compat == "reference"
@@ -140,9 +136,8 @@ class SPCAPSD(ScoringSelector):
             max_iter=self.max_iter,
             tol=self.tol if reference else self.tol * scatter.trace(),
         )
-        keep_history(self, solution, scatter)
-        scores: Array = solution.W**2
-        return scores
+        keep_history(self, solution, scatter.unit_exponent)
+        return np.asarray(solution.W**2)
 
     def _start(self, order: Indices) -> Array:
         """Return the diagonal of the first Omega, for columns in the given order."""

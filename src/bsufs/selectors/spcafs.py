@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 from bsufs._typing import Array
 from bsufs.penalties import row_norms
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
-from bsufs.selectors._parameters import (
-    AUTO_SHARE,
-    NUMBER_OF_COMPONENTS,
-    constraints,
-    keep_frame,
-)
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints, keep_frame, keep_gamma
+from bsufs.solvers.components import principal_frame
 from bsufs.solvers.forms import scatter_form
-from bsufs.solvers.principal import in_units_of, in_units_of_data, principal_frame
 from bsufs.solvers.reweighted import reweighted_eigenvectors
 
 
-@fill_docstring
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class SPCAFS(ScoringSelector):
     r"""Unsupervised feature selection by sparse PCA with an l2,p penalty on the rows.
 
@@ -82,8 +75,6 @@ class SPCAFS(ScoringSelector):
     array([2, 0])
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | float | str = "auto"
     gamma: float | str = "auto"
     p: float = 0.5
@@ -97,22 +88,15 @@ class SPCAFS(ScoringSelector):
     def _score(self, data: FitData) -> Array:
         scatter = data.scatter
         eigenvalues, frame = principal_frame(scatter, self.n_components)
-        largest = float(eigenvalues[0])
-        if isinstance(self.gamma, str):
-            penalty = float((row_norms(frame) ** self.p).sum())
-            gamma = AUTO_SHARE * float(eigenvalues.sum()) / penalty
-            self.gamma_ = float(in_units_of_data(scatter, gamma))
-        else:
-            gamma = in_units_of(scatter, float(self.gamma))
-            self.gamma_ = float(self.gamma)
+        penalty = float((row_norms(frame) ** self.p).sum())
         reference = self.compat == "reference"
         solution = reweighted_eigenvectors(
-            scatter_form(scatter, data.ordered, negative=True, lower_bound=-largest),
+            scatter_form(scatter, data.ordered, negative=True, lower_bound=-eigenvalues[0]),
             eigenvalues.size,
-            gamma=gamma,
+            gamma=keep_gamma(self, float(eigenvalues.sum()), penalty, scatter.unit_exponent),
             p=self.p,
             max_iter=self.max_iter,
             tol=self.tol if reference else self.tol * scatter.trace(),
             plain_value=reference,
         )
-        return keep_frame(self, solution, scatter)
+        return keep_frame(self, solution, scatter.unit_exponent)

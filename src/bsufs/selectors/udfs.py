@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bsufs._typing import Array, Indices
-from bsufs.graphs import discriminative_laplacian, in_safe_units, local_variance, nearest_samples
+from bsufs.graphs import discriminative_laplacian, in_safe_units, local_grams, nearest_samples
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import (
-    AUTO_SHARE,
     POSITIVE,
     checked_array,
     constraints,
     keep_frame,
+    keep_gamma,
     n_directions,
-    nothing_to_learn,
 )
 from bsufs.solvers.forms import row_space, samples_form
 from bsufs.solvers.reweighted import reweighted_eigenvectors, row_weights
 
 
-@fill_docstring
-@dataclass(repr=False, eq=False)
+@dataclass(repr=False, eq=False, kw_only=True)
 class UDFS(ScoringSelector):
     r"""Unsupervised discriminative feature selection.
 
@@ -101,8 +98,6 @@ class UDFS(ScoringSelector):
     (178, 4)
     """
 
-    n_features_to_select: int | float | str = "auto"
-    _: KW_ONLY
     n_components: int | str = "auto"
     n_neighbors: int = 5
     gamma: float | str = "auto"
@@ -112,10 +107,7 @@ class UDFS(ScoringSelector):
     max_iter: int = 20
     tol: float = 1e-6
 
-    _parameter_constraints = constraints(
-        ridge=POSITIVE,
-        x0=["array-like", None],
-    )
+    _parameter_constraints = constraints(ridge=POSITIVE, x0=["array-like", None])
 
     def _score(self, data: FitData) -> Array:
         X = in_safe_units(data.ordered)
@@ -127,17 +119,11 @@ class UDFS(ScoringSelector):
             X = X - X.mean(axis=0)
         form = samples_form(X, L, None if reference else row_space(data.ordered))
         m = n_directions(self.n_components, data, form.dimension)
-        if form.dimension == 0:
-            # Nothing varies, so no feature is better than another.
-            self.gamma_ = 0.0
-            return keep_frame(self, nothing_to_learn(d, m))
-        mean_value = float(np.vdot(X, L @ X)) / form.dimension * m
-        auto = AUTO_SHARE * mean_value / np.sqrt(d * m) or 1.0
-        self.gamma_ = auto if isinstance(self.gamma, str) else float(self.gamma)
+        mean_value = float(np.vdot(X, L @ X)) / max(form.dimension, 1) * m
         solution = reweighted_eigenvectors(
             form,
             m,
-            gamma=self.gamma_,
+            gamma=keep_gamma(self, mean_value, float(np.sqrt(d * m))),
             start_weights=self._start_weights(data.order),
             max_iter=self.max_iter,
             tol=None if reference else self.tol * mean_value,
@@ -160,10 +146,13 @@ class UDFS(ScoringSelector):
         n, d = X.shape
         k = min(self.n_neighbors + 1, n)
         indices = nearest_samples(X, k).indices
+        grams = local_grams(X, indices)
         reference = self.compat == "reference"
-        ridge = self.ridge * (1.0 if reference else local_variance(X, indices) or 1.0)
+        mean_eigenvalue = float(np.einsum("ijj->", grams)) / (n * max(k - 1, 1))
+        ridge = self.ridge * (1.0 if reference else mean_eigenvalue or 1.0)
+        swapped = reference and d <= k
         try:
-            return discriminative_laplacian(X, indices, ridge, swapped_ridge=reference and d <= k)
+            return discriminative_laplacian(grams, indices, ridge, swapped_ridge=swapped)
         except np.linalg.LinAlgError as error:
             raise ValueError(
                 "ridge must be large enough to make the local systems regular, got "

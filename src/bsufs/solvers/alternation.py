@@ -88,18 +88,7 @@ class Problem:
     tau: float
 
     def objective(self, W: Array, SW: Array, U: Array, V: Array) -> float:
-        """Return f(W, U, V).
-
-        Parameters
-        ----------
-        W, SW, U, V : arrays of shape (d, m)
-            The variables, and the product of W with S.
-
-        Returns
-        -------
-        float
-            The value.
-        """
+        """Return f(W, U, V), given the product SW of W with S."""
         value = -float(np.vdot(W, SW))
         if self.element is not None:
             value += self.element.value(W, U)
@@ -108,18 +97,7 @@ class Problem:
         return value
 
     def linear_term(self, W: Array, U: Array, V: Array) -> Array:
-        """Return L = beta_element U + beta_row V + tau W, the linear part of the W-problem.
-
-        Parameters
-        ----------
-        W, U, V : arrays of shape (d, m)
-            The proximal center and the copies.
-
-        Returns
-        -------
-        array of shape (d, m)
-            The linear term.
-        """
+        """Return L = beta_element U + beta_row V + tau W, the linear part of the W-problem."""
         L = self.tau * W
         if self.element is not None:
             L = L + self.element.beta * U
@@ -128,18 +106,7 @@ class Problem:
         return L
 
     def criticality(self, W: Array, U: Array, V: Array) -> float:
-        """Return the distance of zero from the subdifferential of f.
-
-        Parameters
-        ----------
-        W, U, V : arrays of shape (d, m)
-            The variables.
-
-        Returns
-        -------
-        float
-            Zero at a critical point.
-        """
+        """Return the distance of zero from the subdifferential of f."""
         in_w = w_gradient(W, self.scatter @ W, self.linear_term(0.0 * W, U, V))
         parts = [float(np.linalg.norm(in_w))]
         if self.element is not None:

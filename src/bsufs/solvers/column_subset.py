@@ -11,6 +11,7 @@ import numpy as np
 from scipy import linalg
 
 from bsufs._typing import Array, Indices
+from bsufs.solvers.forms import short_root
 
 # A column whose residual has this share of its own variance left is a combination of the others:
 # what is left is rounding.
@@ -33,9 +34,8 @@ def greedy_columns(Xc: Array) -> tuple[Indices, Array]:
     (Farahat, Ghodsi and Kamel, 2011).
     """
     n, d = Xc.shape
-    # Lengths and angles are all that counts, and the triangular factor of a tall matrix has them.
-    root = Xc if n <= d else linalg.qr(Xc, mode="r", check_finite=False)[0][:d]
-    E: Array = np.array(root, order="F")
+    # Lengths and angles are all that counts.
+    E: Array = np.array(short_root(Xc), order="F")
     total, power = _measured(E)
     left, fresh = total, float(power.max(initial=0.0))
     picked: list[int] = []

@@ -1,6 +1,9 @@
-"""How many components: parallel analysis without permutations, or a share of the variance."""
+"""Principal components: how many to take, as a start, and weights in the units of their scatter."""
 
 from __future__ import annotations
+
+import math
+from numbers import Integral
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -23,18 +26,6 @@ def noise_edge(diagonal: Array, total_weight: float) -> float:
 
     a convex problem in one variable (Dobriban and Owen, 2019). So the number of components depends
     on S and n alone: not on a seed, nor on the order of rows and columns.
-
-    Parameters
-    ----------
-    diagonal : array of shape (d,)
-        Diagonal of S.
-    total_weight : float
-        Number of samples, or the sum of their weights.
-
-    Returns
-    -------
-    float
-        The edge, in the units of S.
 
     Examples
     --------
@@ -64,48 +55,63 @@ def components_above_noise(scatter: Scatter) -> int:
 
 
 def start_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Array, Array]:
-    """Return the leading eigenpairs of S, as many as asked for.
+    """Return the leading eigenpairs of S, descending, as many as asked for; S is not zero.
 
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S, not zero.
-    n_components : int, float or "auto"
-        A number; a share of the total variance that the components reach; or as many as have an
-        eigenvalue above the noise edge. Where none has, as for columns that are not correlated, no
-        direction is special, and a single one would be an arbitrary mixture of columns: then as
-        many as have an eigenvalue above the average, at most 32.
-
-    Returns
-    -------
-    values : array of shape (m,)
-        Eigenvalues in descending order.
-    vectors : array of shape (d, m)
-        Eigenvectors.
+    Those are a number; as many as reach a share of the total variance; or, for "auto", as many as
+    have an eigenvalue above the noise edge. Where none has, as for columns that are not correlated,
+    no direction is special, and a single one would be an arbitrary mixture of columns: then as many
+    as have an eigenvalue above the average, at most 32.
     """
-    if isinstance(n_components, int | np.integer):
+    if isinstance(n_components, Integral):
         return scatter.leading_eigenvectors(int(n_components))
-    edge, goal = 0.0, np.inf
+    limit = min(scatter.max_rank, scatter.shape[0])
     if isinstance(n_components, str):
         edge = noise_edge(scatter.diagonal(), scatter.total_weight)
-    else:
-        goal = float(n_components) * scatter.trace()
-    limit = min(scatter.max_rank, scatter.shape[0])
-    # A little below the exact trace, or rounding would let a share of one run to the last digit.
-    goal = goal * (1.0 - 1e-12)
-    values, vectors = scatter.leading_eigenvectors_until(
-        lambda values: bool(values[-1] <= edge or values.sum() >= goal), limit
-    )
-    reached = int(np.count_nonzero(values > edge))
-    if reached == 0 and np.isinf(goal):
-        average = scatter.trace() / max(int(np.count_nonzero(scatter.diagonal())), 1)
-        most = min(_MOST_ABOVE_AVERAGE, limit)
-        if values.size < most:
+        values, vectors = scatter.leading_eigenvectors_until(lambda v: bool(v[-1] <= edge), limit)
+        if values[0] <= edge:
+            edge = scatter.trace() / int(np.count_nonzero(scatter.diagonal()))
+            limit = min(_MOST_ABOVE_AVERAGE, limit)
             values, vectors = scatter.leading_eigenvectors_until(
-                lambda values: bool(values[-1] <= average), most
+                lambda v: bool(v[-1] <= edge), limit
             )
-        reached = int(np.count_nonzero(values[:most] > average))
-    if np.isfinite(goal):
-        reached = int(np.searchsorted(np.cumsum(values), goal)) + 1
-    m = int(np.clip(reached, 1, values.size))
+        m = int(np.count_nonzero(values[:limit] > edge))
+    else:
+        # A little below it, or rounding would let a share of one run to the last digit.
+        goal = float(n_components) * scatter.trace() * (1.0 - 1e-12)
+        values, vectors = scatter.leading_eigenvectors_until(lambda v: bool(v.sum() >= goal), limit)
+        m = int(np.searchsorted(np.cumsum(values), goal)) + 1
+    m = min(max(m, 1), values.size)
     return values[:m], vectors[:, :m]
+
+
+def principal_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Array, Array]:
+    """Return the leading eigenpairs of S, as many as asked for and no more than it can have."""
+    require_variation(scatter)
+    limit = min(scatter.max_rank, scatter.shape[0])
+    if isinstance(n_components, Integral) and int(n_components) > limit:
+        raise ValueError(
+            f"n_components must be at most {limit}, the rank that the data can have, got "
+            f"{n_components}. Ask for fewer, or for 'auto'."
+        )
+    return start_frame(scatter, n_components)
+
+
+def require_variation(scatter: Scatter) -> None:
+    """Raise an error if no column varies."""
+    if not scatter.diagonal().any():
+        raise ValueError(
+            "X must have at least one column that varies, but every column is constant (after "
+            "weighting, and without never_keep). There is nothing to select."
+        )
+
+
+def in_units_of(unit_exponent: int, weight: float) -> float:
+    """Return a weight meant for the data as they came in the units in which S is held."""
+    exponent = max(-1000, min(-2 * unit_exponent, 1000))
+    return min(math.ldexp(1.0, exponent) * weight, 1e300)
+
+
+def in_units_of_data(unit_exponent: int, values: Array | float) -> Array:
+    """Return values in the units in which S is held in those of the data as they came."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(np.ldexp(values, 2 * unit_exponent))

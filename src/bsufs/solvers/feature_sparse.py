@@ -9,29 +9,20 @@ for P exactly can only raise the objective.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 from scipy import linalg
 
 from bsufs._typing import Array, Indices
 from bsufs.scatter import Scatter
 from bsufs.solvers.solution import History, Solution
-
-
-class Operator(Protocol):
-    """All that the proxy needs of A."""
-
-    def __matmul__(self, W: Array) -> Array:
-        """Return A W."""
+from bsufs.solvers.w_steps import Operator
 
 
 def proxy_diagonal(A: Operator, W: Array) -> Array:
     """Return the diagonal of AW (W'AW)^+ W'A, row by row: never the d x d matrix."""
     image = A @ W
     inner = W.T @ image
-    diagonal: Array = np.einsum("ij,ij->i", image @ linalg.pinvh(0.5 * (inner + inner.T)), image)
-    return diagonal
+    return np.asarray(np.einsum("ij,ij->i", image @ linalg.pinvh(0.5 * (inner + inner.T)), image))
 
 
 def largest(values: Array, count: int) -> Indices:

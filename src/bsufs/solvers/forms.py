@@ -9,20 +9,18 @@ well posed as for many samples.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
+from bsufs._linalg import Map, cholesky_solver
 from bsufs._typing import Array
 from bsufs.graphs import in_safe_units
 from bsufs.scatter import Scatter
 
 # Singular values of the standardized data below this share of the largest are rounding.
 _RANK_TOLERANCE = 1e-9
-
-Solve = Callable[[Array], Array]
 
 
 class QuadraticForm(ABC):
@@ -40,7 +38,7 @@ class QuadraticForm(ABC):
         """Return M W."""
 
     @abstractmethod
-    def inverse(self, diagonal: Array) -> Solve:
+    def inverse(self, diagonal: Array) -> Map:
         """Return the map b -> (M + diag(diagonal))^(-1) b.
 
         Raises ``numpy.linalg.LinAlgError`` unless M + diag(diagonal) is found positive definite.
@@ -59,7 +57,7 @@ class DenseForm(QuadraticForm):
         """Return M W."""
         return self.M @ W
 
-    def inverse(self, diagonal: Array) -> Solve:
+    def inverse(self, diagonal: Array) -> Map:
         """Return the map b -> (M + diag(diagonal))^(-1) b."""
         total = self.M.diagonal() + diagonal
         if not (total > 0).all():
@@ -69,77 +67,48 @@ class DenseForm(QuadraticForm):
         matrix = self.M * scale
         matrix *= scale[:, None]
         np.fill_diagonal(matrix, 1.0)
-        # The upper factor of the row-major matrix is the lower one of what LAPACK sees: no copy.
-        factor = linalg.cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
-
-        def solve(b: Array) -> Array:
-            rows = scale if b.ndim == 1 else scale[:, None]
-            x: Array = linalg.cho_solve(
-                (factor, True), b * rows, overwrite_b=True, check_finite=False
-            )
-            return x * rows
-
-        return solve
+        inside = cholesky_solver(matrix)
+        return lambda b: (inside((b.T * scale).T).T * scale).T
 
 
 class FactoredForm(QuadraticForm):
-    """M = A'A or M = -A'A for a wide A = X - 1 mean', where X may be sparse.
+    """M = A'A or M = -A'A for a wide A: X as it is or, if X is sparse, with centered columns.
 
     Solved with by the Woodbury identity, which needs an r x r factor for the r rows of A, and no
     d x d array.
     """
 
-    def __init__(
-        self, X: Any, mean: Array | None = None, *, negative: bool = False, lower_bound: float = 0.0
-    ) -> None:
+    def __init__(self, X: Any, *, negative: bool = False, lower_bound: float = 0.0) -> None:
         self.X = X
-        self.mean = mean
         self.n_features = self.dimension = X.shape[1]
         self.sign = -1.0 if negative else 1.0
         self.lower_bound = lower_bound
 
-    def _forth(self, W: Array) -> Array:
-        """Return A W."""
-        image: Array = self.X @ W
-        return image if self.mean is None else image - self.mean @ W
-
-    def _back(self, Y: Array) -> Array:
-        """Return A'Y."""
-        image: Array = self.X.T @ Y
-        return image if self.mean is None else image - np.multiply.outer(self.mean, Y.sum(axis=0))
-
-    def _gram(self, weight: Array) -> Array:
-        """Return A diag(weight) A'."""
-        if self.mean is None:
-            A: Array = self.X * np.sqrt(weight)
-            return A @ A.T
-        half = self.X @ sparse.diags_array(np.sqrt(weight))
-        shift = self.X @ (weight * self.mean)
-        gram: Array = (half @ half.T).toarray()
-        gram -= np.add.outer(shift, shift) - float(weight @ self.mean**2)
-        return gram
+    def _centered(self, Y: Array) -> Array:
+        """Take the means off the columns of a product with X from the left, if X is sparse."""
+        return Y - Y.mean(axis=0) if sparse.issparse(self.X) else Y
 
     def product(self, W: Array) -> Array:
         """Return M W."""
-        return self.sign * self._back(self._forth(W))
+        return np.asarray(self.sign * (self.X.T @ self._centered(self.X @ W)))
 
-    def inverse(self, diagonal: Array) -> Solve:
+    def inverse(self, diagonal: Array) -> Map:
         """Return the map b -> (M + diag(diagonal))^(-1) b."""
         if not (diagonal > 0).all():
             raise np.linalg.LinAlgError("the diagonal is not positive")
         reciprocal = 1.0 / diagonal
+        half = self.X @ sparse.diags_array(np.sqrt(reciprocal))
+        gram = half @ half.T
+        if sparse.issparse(gram):
+            gram = self._centered(self._centered(gram.toarray()).T)
         # (D + s A'A)^(-1) = D^(-1) - s D^(-1) A' (I + s A D^(-1) A')^(-1) A D^(-1), s = 1 or -1,
         # and for positive D the inner matrix is positive definite if and only if the outer one is.
-        inner = self.sign * self._gram(reciprocal)
-        inner[np.diag_indices_from(inner)] += 1.0
-        factor = linalg.cholesky(inner, lower=True, check_finite=False)
+        inside = cholesky_solver(np.eye(len(gram)) + self.sign * gram)
 
         def solve(b: Array) -> Array:
-            rows = reciprocal if b.ndim == 1 else reciprocal[:, None]
-            scaled: Array = b * rows
-            inside = linalg.cho_solve((factor, True), self._forth(scaled), check_finite=False)
-            correction: Array = self._back(inside) * rows
-            return scaled - self.sign * correction
+            scaled = (b.T * reciprocal).T
+            correction: Array = self.X.T @ inside(self._centered(self.X @ scaled))
+            return scaled - self.sign * (correction.T * reciprocal).T
 
         return solve
 
@@ -159,17 +128,10 @@ class RowSpaceForm(QuadraticForm):
         """Return M W."""
         return self.basis @ (self.K @ (self.basis.T @ W))
 
-    def inverse(self, diagonal: Array) -> Solve:
+    def inverse(self, diagonal: Array) -> Map:
         """Return the map b -> (M + diag(diagonal))^(-1) b, M restricted to the span."""
-        inner = self.K + (self.basis.T * diagonal) @ self.basis
-        factor = linalg.cholesky(inner, lower=True, check_finite=False)
-
-        def solve(b: Array) -> Array:
-            inside = linalg.cho_solve((factor, True), self.basis.T @ b, check_finite=False)
-            solution: Array = self.basis @ inside
-            return solution
-
-        return solve
+        inside = cholesky_solver(self.K + (self.basis.T * diagonal) @ self.basis)
+        return lambda b: self.basis @ inside(self.basis.T @ b)
 
 
 def centered(X: Array) -> Array:
@@ -186,24 +148,24 @@ def centered(X: Array) -> Array:
     return Xc
 
 
+def short_root(X: Array) -> Array:
+    """Return a matrix with the products X'X and no more rows than columns."""
+    n, d = X.shape
+    return X if n <= d else np.asarray(linalg.qr(X, mode="r", check_finite=False)[0][:d])
+
+
 def row_space(X: Array) -> Array | None:
     """Return an orthonormal basis of the span of the centered samples; None for the whole space.
 
     Whether a direction belongs to it is decided on standardized columns, so that the unit of a
     column does not matter.
     """
-    n, d = X.shape
+    d = X.shape[1]
     Xc = centered(X)
     lengths = np.linalg.norm(Xc, axis=0)
     Xc /= np.where(lengths > 0, lengths, 1.0)
-    if d <= n:
-        values, vectors = linalg.eigh(Xc.T @ Xc, check_finite=False)
-        # Eigenvalues are squares, and their rounding hides smaller singular values.
-        inside = values > max(_RANK_TOLERANCE**2, d * np.finfo(np.float64).eps) * values[-1]
-        vectors = vectors[:, inside]
-    else:
-        _, values, right = linalg.svd(Xc, full_matrices=False, check_finite=False)
-        vectors = right[values > _RANK_TOLERANCE * values[0]].T
+    _, values, right = linalg.svd(short_root(Xc), full_matrices=False, check_finite=False)
+    vectors = right[values > _RANK_TOLERANCE * values[0]].T
     if vectors.shape[1] == d:
         return None
     basis: Array = linalg.qr(lengths[:, None] * vectors, mode="economic", check_finite=False)[0]
@@ -236,10 +198,5 @@ def scatter_form(
     if d <= n:
         S = scatter.rows(np.arange(d))
         return DenseForm(-S if negative else S, lower_bound)
-    mean = None
-    if sparse.issparse(X):
-        X = in_safe_units(X)
-        mean = X.mean(axis=0)
-    else:
-        X = centered(X)
-    return FactoredForm(X, mean, negative=negative, lower_bound=lower_bound)
+    X = in_safe_units(X) if sparse.issparse(X) else centered(X)
+    return FactoredForm(X, negative=negative, lower_bound=lower_bound)

@@ -18,7 +18,7 @@ from scipy import linalg
 
 from bsufs._typing import Array
 from bsufs.scatter import Scatter
-from bsufs.solvers.forms import QuadraticForm
+from bsufs.solvers.forms import centered, scatter_form
 from bsufs.solvers.reweighted import EPS, row_weights
 from bsufs.solvers.solution import History, Solution
 from bsufs.stiefel import polar_factor
@@ -67,33 +67,33 @@ class ElasticNet:
     def weights(self, W: Array, alpha: float) -> Array:
         """Return the weights of ||w^i||^2 in the ridge problem that majorizes the penalty."""
         slope = row_weights(np.einsum("ij,ij->i", W, W), self.p)
-        weights: Array = self.gamma * (alpha**self.u + self.s * (1.0 - alpha) ** self.u * slope)
-        return weights
+        return np.asarray(self.gamma * (alpha**self.u + self.s * (1.0 - alpha) ** self.u * slope))
 
 
-def ridge_step(scatter: Scatter, form: QuadraticForm, ridge: float = 0.0) -> RidgeStep:
-    """Return the step W = (S + diag(weights) + ridge)^(-1) S Q."""
-    return lambda weights, Q: form.inverse(weights + ridge)(scatter @ Q)
+def _ridge_step(scatter: Scatter, X: Array, reference: bool) -> RidgeStep:
+    """Return the step W = (S + diag(weights))^(-1) S Q.
 
-
-def uncentered_ridge_step(X: Array, Xc: Array, ridge: float) -> RidgeStep:
-    """Return the step of the public code for a wide X, two of whose factors are not centered."""
+    The public code adds a ridge, and for a wide X two of the factors of S are not centered.
+    """
+    n, d = X.shape
+    if not reference or n > d:
+        form, ridge = scatter_form(scatter, X), 0.001 if reference else 0.0
+        return lambda weights, Q: form.inverse(weights + ridge)(scatter @ Q)
+    Xc = centered(X)
 
     def step(weights: Array, Q: Array) -> Array:
-        shrunk = (X / (weights + ridge)).T
-        inner = Xc @ shrunk
-        inner[np.diag_indices_from(inner)] += 1.0
-        solution: Array = shrunk @ linalg.solve(inner, Xc @ Q, check_finite=False)
-        return solution
+        shrunk = (X / (weights + 0.01)).T
+        inner = np.eye(n) + Xc @ shrunk
+        return np.asarray(shrunk @ linalg.solve(inner, Xc @ Q, check_finite=False))
 
     return step
 
 
 def fuzzy_elastic_net(
     scatter: Scatter,
+    X: Array,
     W: Array,
     net: ElasticNet,
-    step: RidgeStep,
     *,
     reference: bool = False,
     max_iter: int = 100,
@@ -104,6 +104,7 @@ def fuzzy_elastic_net(
     With `reference`, as in the public code, alpha is where the slope vanishes, be it a maximum, and
     the value that is watched has the penalty of the coefficients before the last step.
     """
+    step = _ridge_step(scatter, X, reference)
     trace = scatter.trace()
     share = net.stationary_share if reference else net.best_share
     alpha = 0.0

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from bsufs._typing import Array, Indices
+from bsufs._linalg import cholesky_solver
+from bsufs._typing import Array
 
 # What is left of a correlation below this share of the first one is rounding.
 _EXHAUSTED = 1e-13
@@ -27,81 +28,42 @@ _COLLINEAR = 1e-14
 _STEPS_PER_VARIABLE = 20
 
 
-class Design:
-    """The variables of a regression, seen through products with their Gram matrix.
-
-    The d x d Gram matrix is formed for d <= n alone.
-    """
-
-    def __init__(self, X: Any, ridge: float) -> None:
-        self.X: Any = sparse.csc_array(X) if sparse.issparse(X) else np.asarray(X)
-        self.ridge = ridge
-        self.shape: tuple[int, int] = X.shape
-        self._gram: Any = None
-        if X.shape[1] <= X.shape[0]:
-            self._gram = self.X.T @ self.X
-            if sparse.issparse(X):
-                self._gram = self._gram.toarray()
-
-    def gram_product(self, b: Array) -> Array:
-        """Return X'X b, without the ridge."""
-        product: Array = self.X.T @ (self.X @ b) if self._gram is None else self._gram @ b
-        return product
-
-    def gram_column(self, rows: Indices, column: int) -> Array:
-        """Return some entries of a column of X'X, without the ridge."""
-        if self._gram is None:
-            return self.variables(rows).T @ self.variables([column])[:, 0]
-        entries: Array = self._gram[rows, column]
-        return entries
-
-    def variables(self, which: Any) -> Array:
-        """Return some columns of X as a dense array."""
-        columns = self.X[:, which]
-        dense: Array = columns.toarray() if sparse.issparse(columns) else columns
-        return dense
-
-
 class _ActiveSet:
     """The active variables, in order of entry, and solves with their Gram matrix plus ridge."""
 
-    def __init__(self, design: Design, size: int) -> None:
-        self.design = design
+    def __init__(self, X: Any, ridge: float, size: int) -> None:
+        self.X, self.ridge = X, ridge
         self.variables: list[int] = []
-        n = design.shape[0]
+        n = X.shape[0]
         # With far more variables than samples a system in the samples is smaller.
-        self._dual = design.ridge > 0 and size > 2 * n
+        self._dual = ridge > 0 and size > 2 * n
         if self._dual:
-            self._inner = design.ridge * np.eye(n)
+            self._inner = ridge * np.eye(n)
         else:
             self._lower = np.zeros((size + 1, size + 1), order="F")
 
-    def add(self, variable: int) -> bool:
-        """Let a variable in; return False if it is a combination of those that are in."""
-        size = len(self.variables)
+    def add(self, variable: int) -> None:
+        """Let a variable in unless it is a combination of those that are in: then go on without."""
         if self._dual:
-            column = self.design.variables([variable])[:, 0]
-            self._inner += np.multiply.outer(column, column)
+            self._inner += self._outer_square(variable)
         else:
-            ridge = self.design.ridge
-            column = self.design.gram_column(np.array([*self.variables, variable]), variable)
+            size, ridge = len(self.variables), self.ridge
+            column = _dense(self.X[:, [*self.variables, variable]].T @ self.X[:, [variable]])[:, 0]
             row = linalg.solve_triangular(
                 self._lower[:size, :size], column[:-1], lower=True, check_finite=False
             )
             rest = column[-1] + ridge - row @ row
             if rest <= _COLLINEAR * (column[-1] + ridge):
-                return False
+                return
             self._lower[size, :size] = row
             self._lower[size, size] = np.sqrt(rest)
         self.variables.append(variable)
-        return True
 
     def remove(self, place: int) -> int:
         """Take the variable out that came in at some place; return it."""
         variable = self.variables.pop(place)
         if self._dual:
-            column = self.design.variables([variable])[:, 0]
-            self._inner -= np.multiply.outer(column, column)
+            self._inner -= self._outer_square(variable)
             return variable
         # Only the factor of the variables that came later changes, by a rank-one term.
         size, lower = len(self.variables), self._lower
@@ -114,40 +76,51 @@ class _ActiveSet:
 
     def solve(self, signs: Array) -> Array:
         """Return (X_A'X_A + ridge)^(-1) signs."""
-        solution: Array
         if self._dual:
-            X = self.design.variables(self.variables)
-            factor = linalg.cho_factor(self._inner, lower=True, check_finite=False)
-            fitted = linalg.cho_solve(factor, X @ signs, check_finite=False)
-            solution = (signs - X.T @ fitted) / self.design.ridge
-        else:
-            lower = self._lower[: signs.size, : signs.size]
-            solution = linalg.cho_solve((lower, True), signs, check_finite=False)
-        return solution
+            X = self.X[:, self.variables]
+            fitted = cholesky_solver(self._inner.copy())(X @ signs)
+            return np.asarray(signs - X.T @ fitted) / self.ridge
+        lower = self._lower[: signs.size, : signs.size]
+        return np.asarray(linalg.cho_solve((lower, True), signs, check_finite=False))
+
+    def _outer_square(self, variable: int) -> Array:
+        column = _dense(self.X[:, [variable]])
+        return column @ column.T
 
 
-def lars(design: Design, y: Array, n_active: int, *, ridge_in_correlations: bool = True) -> Array:
-    """Follow the lasso path until a number of variables is active; return the coefficients."""
-    d = design.shape[1]
-    ridge = design.ridge if ridge_in_correlations else 0.0
-    correlations: Array = design.X.T @ y
+def _dense(X: Any) -> Array:
+    return np.asarray(X.toarray() if sparse.issparse(X) else X)
+
+
+def lars(
+    X: Any,
+    correlations: Array,
+    n_active: int,
+    *,
+    ridge: float = 0.0,
+    ridge_in_correlations: bool = True,
+) -> Array:
+    """Follow the lasso path until a number of variables is active; return the coefficients.
+
+    It starts at the correlations X'y. Of X only X'X matters after that: any matrix with the same
+    products will do.
+    """
+    d = X.shape[1]
+    ridge_in_slopes = ridge if ridge_in_correlations else 0.0
     first = float(np.abs(correlations).max(initial=0.0))
     b, recorded = np.zeros(d), np.zeros(d)
-    active = _ActiveSet(design, n_active)
-    outside = np.ones(d, dtype=bool)
-    refused = np.zeros(d, dtype=bool)
+    active = _ActiveSet(X, ridge, n_active)
+    free = np.ones(d, dtype=bool)
     dropped = False
     for _ in range(_STEPS_PER_VARIABLE * n_active):
-        candidates = np.flatnonzero(outside & ~refused)
+        candidates = np.flatnonzero(free)
         strengths = np.abs(correlations[candidates])
         level = float(strengths.max(initial=0.0))
         if not dropped and candidates.size:
             newcomer = int(candidates[strengths.argmax()])
-            if level > 0 and active.add(newcomer):
-                outside[newcomer] = False
-            else:
-                # The active variables span it already; the path goes on without.
-                refused[newcomer] = True
+            free[newcomer] = False
+            if level > 0:
+                active.add(newcomer)
             candidates = candidates[candidates != newcomer]
         A = np.array(active.variables, dtype=np.intp)
         if ridge_in_correlations and A.size:
@@ -161,7 +134,7 @@ def lars(design: Design, y: Array, n_active: int, *, ridge_in_correlations: bool
         direction = speed * solution
         step = np.zeros(d)
         step[A] = direction
-        slopes = design.gram_product(step) + ridge * step
+        slopes = X.T @ (X @ step) + ridge_in_slopes * step
         length = _next_entry(
             correlations[candidates], slopes[candidates], level, speed, ridge_in_correlations
         )
@@ -174,9 +147,9 @@ def lars(design: Design, y: Array, n_active: int, *, ridge_in_correlations: bool
         if leaving is not None:
             variable = active.remove(leaving)
             b[variable] = 0.0
-            outside[variable] = True
+            free[variable] = True
         # Without a ridge a step of no length comes from a duplicate, which is refused next.
-        if len(active.variables) >= n_active and (length > 0 or design.ridge > 0):
+        if len(active.variables) >= n_active and (length > 0 or ridge > 0):
             break
     return recorded
 

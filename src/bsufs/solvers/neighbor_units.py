@@ -59,5 +59,4 @@ def in_neighbor_units(scores: Array, n_neighbors: int) -> Array:
 
 
 def _unit_rows(Z: Array) -> Array:
-    rows: Array = Z / np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), 1e-12)
-    return rows
+    return Z / np.maximum(np.linalg.norm(Z, axis=1, keepdims=True), 1e-12)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bsufs._typing import Array
-from bsufs.solvers.solution import Solution
+from bsufs.solvers.solution import History, Solution
 
 _EPS = float(np.finfo(np.float64).eps)
 _MOST_PENALTY = 1e10
@@ -73,27 +73,26 @@ def make_split(A: Array) -> Split:
 def neighborhood_embedding(
     A: Array,
     H: Array,
-    split: Split,
     *,
     alpha: float,
     mu: float,
     mu_growth: float,
     max_iter: int,
     max_inner_iter: int,
-    tol: float | None,
+    tol: float,
+    reference: bool = False,
 ) -> Solution:
     """Minimize ||A H||_1 + alpha/4 ||H'H - I||^2 from a positive H.
 
-    Stops when H changes, and M differs from A H, relatively by less than `tol`; None never stops
-    early. The one value of the history of the result is the objective at the end.
+    Stops when H changes, and M differs from A H, relatively by less than `tol`. With `reference`,
+    as in the reference code, it never stops early and always splits A'A entry by entry.
     """
+    split = elementwise_split(A) if reference else make_split(A)
     AH = A @ H
     M: Array = AH
     Y: Array = np.zeros_like(AH)
-    reason = "max_iter"
-    n_iter = 0
-    while n_iter < max_iter and reason == "max_iter":
-        n_iter += 1
+    history = History(None)
+    for _ in range(max_iter):
         before = H
         H = h_step(H, split, A.T @ M, A.T @ Y, alpha=alpha, mu=mu, n_steps=max_inner_iter)
         AH = A @ H
@@ -101,14 +100,14 @@ def neighborhood_embedding(
         gap = M - AH
         Y = Y + mu * gap
         mu = min(mu * mu_growth, _MOST_PENALTY)
+        gram = H.T @ H - np.eye(H.shape[1])
+        history.values.append(float(np.abs(AH).sum() + alpha / 4.0 * np.vdot(gram, gram)))
         violated = np.linalg.norm(gap) / (np.linalg.norm(AH) or 1.0)
         moved = np.linalg.norm(H - before) / (np.linalg.norm(H) or 1.0)
-        if tol is not None and moved < tol and violated < tol:
-            reason = "converged"
-    gram = H.T @ H
-    gram[np.diag_indices_from(gram)] -= 1.0
-    objective = float(np.abs(AH).sum()) + alpha / 4.0 * float(np.vdot(gram, gram))
-    return Solution(H, np.array([objective]), n_iter, reason)
+        if not reference and moved < tol and violated < tol:
+            history.stopping_reason = "converged"
+            break
+    return history.solution(H)
 
 
 def h_step(
@@ -128,5 +127,4 @@ def h_step(
 
 def soft_threshold(N: Array, level: float) -> Array:
     """Return the minimizer of ||M||_1 + ||M - N||^2 / (2 level)."""
-    shrunk: Array = np.sign(N) * np.maximum(np.abs(N) - level, 0.0)
-    return shrunk
+    return np.asarray(np.sign(N) * np.maximum(np.abs(N) - level, 0.0))

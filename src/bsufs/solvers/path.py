@@ -28,15 +28,7 @@ _FEW_ROWS = 256
 
 @dataclass(frozen=True)
 class Iterates:
-    """The frame and its copies, W, U and V, at a step: of the rows that remained, zero elsewhere.
-
-    Parameters
-    ----------
-    rows : array of int of shape (k,)
-        The remaining rows.
-    W, U, V : arrays of shape (k, m)
-        The frame, its element-sparse and its row-sparse copy.
-    """
+    """The frame and its copies at a step: of the rows that remained, zero elsewhere."""
 
     rows: Indices
     W: Array
@@ -85,18 +77,7 @@ class PathResult:
     survival: Survival
 
     def at(self, n_rows: int) -> Iterates | None:
-        """Return the iterates of the last step with at least so many rows, if they were kept.
-
-        Parameters
-        ----------
-        n_rows : int
-            How many rows must remain.
-
-        Returns
-        -------
-        Iterates or None
-            None where the step had too many rows to be kept.
-        """
+        """Return the iterates of the last step with at least so many rows; None if not kept."""
         large_enough = [kept for kept in self.iterates if kept.rows.size >= n_rows]
         return large_enough[-1] if large_enough else None
 

@@ -90,46 +90,36 @@ def _dense_step(S: Array, eta: float) -> _Step:
 
 
 def _factored_step(Xc: Array, rank: int, eta: float) -> _Step:
-    """Return the step that has Omega as its eigenvectors."""
-    first = np.random.default_rng(0).standard_normal(Xc.shape[1:])
+    """Return the step that has Omega as its eigenvectors.
+
+    By the Woodbury identity the symmetric part of the update is, with E = diag(shrink),
+    (E Y'Y + Y'Y E + eta E Y'Y E - eta E) / 2.
+    """
+    d = Xc.shape[1]
 
     def step(diagonal: Array) -> tuple[Array, Array, float]:
         shrink = 1.0 / diagonal
-        inner = (Xc * shrink) @ Xc.T
-        inner[np.diag_indices_from(inner)] += 1.0
+        inner = np.eye(len(Xc)) + (Xc * shrink) @ Xc.T
         lower = linalg.cholesky(inner, lower=True, check_finite=False)
         Y = linalg.solve_triangular(lower, Xc, lower=True, check_finite=False)
-        values, vectors = _positive_eigenpairs(Y, shrink, eta, rank, first)
+
+        def product(V: Array) -> Array:
+            columns = V.reshape(d, -1)
+            scaled = shrink[:, None] * columns
+            images = Y.T @ (Y @ np.hstack([columns, scaled]))
+            from_v, from_scaled = np.hsplit(images, 2)
+            image = shrink[:, None] * (from_v + eta * from_scaled - eta * columns) + from_scaled
+            return 0.5 * np.reshape(image, V.shape)
+
+        largest = float(shrink.max())
+        bound = largest * (1.0 + 0.5 * eta * largest) * float(linalg.norm(Y @ Y.T, 2))
+        count = min(_count_positive(Y, shrink, eta, _NEGLIGIBLE * bound), rank)
+        values, vectors = largest_eigenpairs(product, d, count)
+        values, vectors = values[values > 0], vectors[:, values > 0]
         residual = Xc - ((Xc @ vectors) * values) @ vectors.T
         return values, vectors, float(np.vdot(residual, residual))
 
     return step
-
-
-def _positive_eigenpairs(
-    Y: Array, shrink: Array, eta: float, rank: int, first: Array
-) -> tuple[Array, Array]:
-    """Return those of (E Y'Y + Y'Y E + eta E Y'Y E - eta E) / 2 with E = diag(shrink).
-
-    By the Woodbury identity this is the symmetric part of the update.
-    """
-    d = shrink.size
-
-    def product(V: Array) -> Array:
-        columns = V.reshape(d, -1)
-        scaled = shrink[:, None] * columns
-        images = Y.T @ (Y @ np.hstack([columns, scaled]))
-        from_v, from_scaled = np.hsplit(images, 2)
-        image = shrink[:, None] * (from_v + eta * from_scaled - eta * columns) + from_scaled
-        return 0.5 * image.reshape(V.shape)
-
-    largest = float(shrink.max())
-    bound = largest * (1.0 + 0.5 * eta * largest) * float(linalg.norm(Y @ Y.T, 2))
-    count = min(_count_positive(Y, shrink, eta, _NEGLIGIBLE * bound), rank)
-    if count == 0:
-        return np.zeros(0), np.zeros((d, 0))
-    values, vectors = largest_eigenpairs(product, d, count, first)
-    return values[values > 0], vectors[:, values > 0]
 
 
 def _count_positive(Y: Array, shrink: Array, eta: float, level: float) -> int:
@@ -141,9 +131,7 @@ def _count_positive(Y: Array, shrink: Array, eta: float, level: float) -> int:
     """
     n = len(Y)
     weight = 1.0 / (0.5 * eta * shrink + level)
-    plain = (Y * weight) @ Y.T
-    mixed = (Y * (weight * shrink)) @ Y.T
-    twice = (Y * (weight * shrink**2)) @ Y.T
+    plain, mixed, twice = ((Y * (weight * shrink**power)) @ Y.T for power in range(3))
     identity = np.eye(n)
     # The inverse of [[0, 1/2], [1/2, eta/2]] is [[-2 eta, 2], [2, 0]].
     pencil = np.block(

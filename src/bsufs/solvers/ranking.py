@@ -43,22 +43,7 @@ class Weights:
     relative: bool = True
 
     def scaled_to(self, scatter: Scatter, eigenvalue: float, n_components: int) -> ScaledModel:
-        """Translate the weights for data with a given leading eigenvalue.
-
-        Parameters
-        ----------
-        scatter : Scatter
-            The operator S.
-        eigenvalue : float
-            Its largest eigenvalue.
-        n_components : int
-            Number of columns of W.
-
-        Returns
-        -------
-        ScaledModel
-            Operator and weights in the units in which the problem is solved.
-        """
+        """Translate the weights for data with a given leading eigenvalue."""
         shrink = 1.0
         if self.relative:
             scatter = scatter.scaled(1.0 / eigenvalue)

@@ -14,18 +14,18 @@ is below is proved by the Cholesky factor.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
-from bsufs._linalg import largest_eigenpairs, some_eigenpairs
+from bsufs._linalg import Map, largest_eigenpairs
 from bsufs._typing import Array
-from bsufs.solvers.forms import QuadraticForm, Solve
+from bsufs.solvers.forms import QuadraticForm
 from bsufs.solvers.solution import History, Solution
 
 # The double-precision spacing at 1 bounds the weights of rows that have vanished, as in the
 # reference implementations.
 EPS = float(np.finfo(np.float64).eps)
-# Up to this size the inverse itself and its eigenvectors cost less than Lanczos with its factor.
-_SMALL = 200
 
 
 def lowest_eigenvectors(
@@ -38,25 +38,18 @@ def lowest_eigenvectors(
 ) -> tuple[Array, Array]:
     """Return the m lowest eigenvalues of M + diag(diagonal) and their eigenvectors."""
     d = form.n_features
-    if not 1 <= m <= d:
-        raise ValueError(f"m must be from 1 to n_features = {d}, got {m}.")
     shift, solve = _shifted_inverse(form, diagonal, shift)
-    if d <= _SMALL or m > d // 4:
-        inverse = solve(np.eye(d))
-        values, vectors = some_eigenpairs(0.5 * (inverse + inverse.T), d - m, d - 1)
-    else:
-        # Some of everything, in case the eigenvectors have moved out of the old span.
-        first = 1e-3 / np.sqrt(d) * np.random.default_rng(0).standard_normal(d)
-        if start is not None:
-            first += start.sum(axis=1)
-        values, vectors = largest_eigenpairs(solve, d, m, first)
-    ascending = np.argsort(-values, kind="stable")
-    return shift + 1.0 / values[ascending], vectors[:, ascending]
+    # Some of everything, in case the eigenvectors have moved out of the old span.
+    first = 1e-3 / np.sqrt(d) * np.random.default_rng(0).standard_normal(d)
+    if start is not None:
+        first += start.sum(axis=1)
+    values, vectors = largest_eigenpairs(solve, d, m, first)
+    return shift + 1.0 / values, vectors
 
 
 def _shifted_inverse(
     form: QuadraticForm, diagonal: Array, guess: float | None
-) -> tuple[float, Solve]:
+) -> tuple[float, Map]:
     """Return a shift below the lowest eigenvalue, and the map that solves with the shifted matrix.
 
     The guess comes first; then the bound that Weyl's inequality gives, at a distance that keeps
@@ -68,18 +61,15 @@ def _shifted_inverse(
     margin = max(margin, 1e-13 * (1.0 + abs(bound)))
     shifts = [] if guess is None else [guess]
     shifts += [bound - margin * 10.0**power for power in range(12)]
-    for shift in shifts[:-1]:
-        try:
+    for shift in shifts:
+        with suppress(np.linalg.LinAlgError):
             return shift, form.inverse(diagonal - shift)
-        except np.linalg.LinAlgError:
-            continue
-    return shifts[-1], form.inverse(diagonal - shifts[-1])
+    raise np.linalg.LinAlgError("no shift makes the matrix positive definite")
 
 
 def row_weights(squares: Array, p: float) -> Array:
     """Return the slope of (s + eps)^(p/2), the weights that a row penalty puts on squared norms."""
-    weights: Array = (p / 2) * (squares + EPS) ** ((p - 2) / 2)
-    return weights
+    return np.asarray((p / 2) * (squares + EPS) ** ((p - 2) / 2))
 
 
 def reweighted_eigenvectors(
@@ -110,6 +100,9 @@ def reweighted_eigenvectors(
     >>> np.round((result.W**2).sum(axis=1), 6)
     array([0., 1., 0., 1.])
     """
+    if form.dimension == 0:
+        # Nothing varies, so no feature is better than another.
+        return Solution(np.zeros((form.n_features, m)), np.zeros(0), 0, "converged")
     weights = np.ones(form.n_features) if start_weights is None else start_weights
     W: Array = np.empty((form.n_features, 0))
     shift: float | None = None

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from bsufs._linalg import largest_eigenpairs, some_eigenpairs
+from bsufs._linalg import cholesky_solver, largest_eigenpairs, some_eigenpairs
 from bsufs._typing import Array, Indices
 from bsufs.graphs import adaptive_neighbors, directed_affinity, laplacian, symmetric
 from bsufs.solvers.feature_sparse import largest, proxy_diagonal
@@ -27,8 +27,6 @@ from bsufs.stiefel import flip_signs
 _MOST_PENALTY = 1e10
 _MOST_ROUNDS = 10
 _ROUND_TOLERANCE = 1e-3
-# Up to this size a dense eigendecomposition is as fast as Lanczos.
-_SMALL = 64
 # Dense n x n arrays alive at once: Z, J, their multiplier, the factor, and the work of the SVD.
 _SQUARE_ARRAYS = 14
 # Dense d x n arrays alive at once: the data, E, their multiplier and what products need.
@@ -49,8 +47,7 @@ class SmoothnessOperator:
         self.rho = largest_eigenvalue(G, L) if rho is None else rho
 
     def __matmul__(self, W: Array) -> Array:
-        product: Array = self.rho * W - self.G.T @ (self.L @ (self.G @ W))
-        return product
+        return np.asarray(self.rho * W - self.G.T @ (self.L @ (self.G @ W)))
 
     def scores(self, W: Array) -> Array:
         """Return the diagonal of A W (W'AW)^+ W'A."""
@@ -71,13 +68,10 @@ class SmoothnessOperator:
 
 def largest_eigenvalue(G: Array, L: Any) -> float:
     """Return the largest eigenvalue of G'LG."""
-    d = G.shape[1]
-    if d <= _SMALL:
-        return max(float(linalg.eigvalsh(G.T @ (L @ G))[-1]), 0.0)
-    start = np.random.default_rng(0).standard_normal((d,))
-    if not np.any(G.T @ (L @ (G @ start))):
+    image = L @ G
+    if not image.any():
         return 0.0
-    values, _ = largest_eigenpairs(lambda v: G.T @ (L @ (G @ v)), d, 1, start)
+    values, _ = largest_eigenpairs(lambda v: G.T @ (image @ v), G.shape[1], 1)
     return max(float(values[0]), 0.0)
 
 
@@ -130,16 +124,16 @@ def self_representation(
     S, L, alpha = graph(X, n_neighbors)
     # The transposes of the matrices of the publication, which has one sample in each column.
     E, Y1 = np.zeros((n, d)), np.zeros((n, d))
-    Z, Y2 = np.zeros((n, n)), np.zeros((n, n))
+    Z: Array = np.zeros((n, n))
+    Y2 = np.zeros((n, n))
     gram = X @ X.T
-    factor = linalg.cho_factor(gram + np.eye(n), lower=True, check_finite=False)
+    solve = cholesky_solver(gram + np.eye(n))
     rho = largest_eigenvalue(X, L) if reference else None
     scores: Array = np.zeros(d)
     history = History(tol)
     for _ in range(max_iter):
         J, nuclear_norm = shrink_singular_values(Z + Y2 / mu, lambda_nuclear / mu)
-        right = gram - X @ E.T + J + (X @ Y1.T - Y2) / mu
-        Z = linalg.cho_solve(factor, right, overwrite_b=True, check_finite=False)
+        Z = solve(gram - X @ E.T + J + (X @ Y1.T - Y2) / mu)
         A = SmoothnessOperator(X - E, L, rho)
         W, scores = sparse_frame(A, W, n_features, restricted=not reference)
         gap = X - Z.T @ X

@@ -22,9 +22,9 @@ from bsufs.graphs import (
     lowest_laplacian_eigenvectors,
     nearest_samples,
     onto_simplex,
-    row_batches,
     symmetric,
 )
+from bsufs.scatter._base import batches
 from bsufs.solvers.forms import samples_form
 from bsufs.solvers.reweighted import reweighted_eigenvectors
 from bsufs.solvers.solution import History, Solution
@@ -72,8 +72,11 @@ def structured_graph(
     indices, weights, r = adaptive_neighbors(Z, n_neighbors, reference=reference)
     rank_weight = r
     A = symmetric(directed_affinity(indices, weights))
-    F = lowest_laplacian_eigenvectors(A, c)[1]
     step = w_step(A)
+    if not step.objective_history.size:
+        # Nothing varies: no graph is better than the first.
+        return step, A, r
+    F = lowest_laplacian_eigenvectors(A, c)[1]
     history = History(None, first=step.objective_history[-1])
     for iteration in range(1, max_iter + 1):
         P = Z @ step.W
@@ -102,7 +105,7 @@ def pair_distances(P: Array, indices: Indices) -> Array:
     """Return the squared distances of samples to their neighbors."""
     n, k = indices.shape
     distances = np.empty((n, k))
-    for rows in row_batches(n, 8 * k * P.shape[1]):
+    for rows in batches(n, k * P.shape[1]):
         steps = P[indices[rows]] - P[rows, None, :]
         distances[rows] = np.einsum("ijk,ijk->ij", steps, steps)
     return distances

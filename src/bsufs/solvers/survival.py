@@ -35,5 +35,4 @@ class Survival:
     def scores(self) -> Array:
         """Return the share of the run each row survived, with its norm as the decimals."""
         below_one = np.minimum(self.last_norm, 1.0 - 1e-9)
-        scores: Array = (self.last_step + below_one) / (self.n_steps + 1.0)
-        return scores
+        return (self.last_step + below_one) / (self.n_steps + 1.0)

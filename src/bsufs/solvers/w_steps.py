@@ -9,7 +9,7 @@ product.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -22,19 +22,6 @@ class Operator(Protocol):
 
     def __matmul__(self, W: Array) -> Array:
         """Return S W."""
-        ...
-
-
-class WStep(Protocol):
-    """What the alternation asks of a W-step."""
-
-    @property
-    def starts_on_manifold(self) -> bool:
-        """Whether the step needs an orthonormal W, and not only the product SW."""
-        ...
-
-    def __call__(self, scatter: Operator, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
-        """Return a frame with g no higher than at W, and its product with S."""
         ...
 
 
@@ -68,24 +55,16 @@ class PolarStep:
 
     def __call__(self, scatter: Operator, W: Array, SW: Array, L: Array) -> tuple[Array, Array]:
         """Return the frame after the steps, and its product with S."""
-        if self.n_steps is not None:
-            for _ in range(self.n_steps):
-                W, SW = _polar_step(scatter, SW, L)
-            return W, SW
+        until_stationary = self.n_steps is None
         standstill = 4.0 * np.finfo(np.float64).eps * np.sqrt(W.size)
-        for _ in range(self.max_steps):
-            if np.linalg.norm(w_gradient(W, SW, L)) < self.tol:
+        for _ in range(self.max_steps if self.n_steps is None else self.n_steps):
+            if until_stationary and np.linalg.norm(w_gradient(W, SW, L)) < self.tol:
                 break
-            previous = W
-            W, SW = _polar_step(scatter, SW, L)
-            if np.linalg.norm(W - previous) <= standstill:
+            previous, W = W, polar_factor(2.0 * SW + L)
+            SW = scatter @ W
+            if until_stationary and np.linalg.norm(W - previous) <= standstill:
                 break
         return W, SW
-
-
-def _polar_step(scatter: Operator, SW: Array, L: Array) -> tuple[Array, Array]:
-    W = polar_factor(2.0 * SW + L)
-    return W, scatter @ W
 
 
 @dataclass(frozen=True)
@@ -112,7 +91,7 @@ class TrustRegionStep:
         for _ in range(self.max_steps):
             if np.linalg.norm(gradient) < self.tol:
                 break
-            step, step_product, step_hessian, at_boundary = _truncated_cg(
+            step, step_product, model, at_boundary = _truncated_cg(
                 scatter, W, SW, L, gradient, radius
             )
             moved = W + step
@@ -122,13 +101,12 @@ class TrustRegionStep:
             # The same small number on both sides lets the ratio tend to one, not to noise, when
             # the decrease falls to the level of rounding.
             slack = 1e3 * np.finfo(np.float64).eps * max(1.0, abs(value))
-            promised = -float(np.vdot(step, gradient) + 0.5 * np.vdot(step, step_hessian))
-            ratio = (value - trial_value + slack) / (promised + slack)
-            if ratio < 0.25 or promised < 0:
+            ratio = (value - trial_value + slack) / (slack - model)
+            if ratio < 0.25 or model > 0:
                 radius /= 4.0
             elif ratio > 0.75 and at_boundary:
                 radius = min(2.0 * radius, largest_radius)
-            if ratio > self.acceptance and promised >= 0:
+            if ratio > self.acceptance and model <= 0:
                 W, SW, value = trial, trial_product, trial_value
                 gradient = w_gradient(W, SW, L)
         if W is start:
@@ -139,56 +117,44 @@ class TrustRegionStep:
 
 def _truncated_cg(
     scatter: Operator, W: Array, SW: Array, L: Array, gradient: Array, radius: float
-) -> tuple[Array, Array, Array, bool]:
+) -> tuple[Array, Array, float, bool]:
     """Solve the trust-region model by Steihaug-Toint conjugate gradients.
 
-    Returns the step, its product with S, its product with the Hessian, and whether it ended on the
+    Returns the step, its product with S, the value of the model there, and whether it ended on the
     boundary.
     """
     curvature = symmetric_part(W.T @ (-2.0 * SW - L))
     d, m = W.shape
-
     step, step_product, step_hessian = np.zeros_like(W), np.zeros_like(W), np.zeros_like(W)
     model = 0.0
-    residual = gradient
+    residual, direction = gradient, -gradient
     residual_square = float(np.vdot(residual, residual))
-    first_norm = np.sqrt(residual_square)
-    goal = first_norm * min(first_norm, 0.1)
-    direction = -residual
-    step_square, step_along, direction_square = 0.0, 0.0, residual_square
-
+    goal = np.sqrt(residual_square) * min(np.sqrt(residual_square), 0.1)
     for _ in range(d * m - m * (m + 1) // 2):
         direction_product = scatter @ direction
         hessian = _hessian_product(W, curvature, direction, direction_product)
         bend = float(np.vdot(direction, hessian))
-        length = residual_square / bend if bend > 0 else np.inf
-        next_square = step_square + length * (2.0 * step_along + length * direction_square)
-        if bend <= 0 or next_square >= radius**2:
-            length = _to_boundary(step_square, step_along, direction_square, radius)
-            return (
-                step + length * direction,
-                step_product + length * direction_product,
-                step_hessian + length * hessian,
-                True,
-            )
+        length = residual_square / bend if bend > 0 else 0.0
+        leaves = bend <= 0 or np.linalg.norm(step + length * direction) >= radius
+        if leaves:
+            length = _to_boundary(step, direction, radius)
         next_step = step + length * direction
         next_hessian = step_hessian + length * hessian
         next_model = float(np.vdot(next_step, gradient) + 0.5 * np.vdot(next_step, next_hessian))
-        if next_model >= model:  # rounding has taken over
+        if next_model >= model and not leaves:  # rounding has taken over
             break
         step, step_hessian, model = next_step, next_hessian, next_model
         step_product = step_product + length * direction_product
+        if leaves:
+            return step, step_product, model, True
         residual = residual + length * hessian
         previous_square, residual_square = residual_square, float(np.vdot(residual, residual))
         if np.sqrt(residual_square) <= goal:
             break
-        share = residual_square / previous_square
         # Rounding drives the direction off the tangent space; the projection brings it back.
+        share = residual_square / previous_square
         direction = tangent_projection(W, share * direction - residual)
-        step_square = next_square
-        step_along = share * (step_along + length * direction_square)
-        direction_square = residual_square + share**2 * direction_square
-    return step, step_product, step_hessian, False
+    return step, step_product, model, False
 
 
 def _hessian_product(W: Array, curvature: Array, M: Array, SM: Array) -> Array:
@@ -196,9 +162,13 @@ def _hessian_product(W: Array, curvature: Array, M: Array, SM: Array) -> Array:
     return tangent_projection(W, -2.0 * SM - M @ curvature)
 
 
-def _to_boundary(
-    step_square: float, step_along: float, direction_square: float, radius: float
-) -> float:
+def _to_boundary(step: Array, direction: Array, radius: float) -> float:
     """Return the positive t with ||step + t direction|| = radius."""
-    discriminant = step_along**2 + direction_square * (radius**2 - step_square)
-    return (-step_along + float(np.sqrt(discriminant))) / direction_square
+    along, square = float(np.vdot(step, direction)), float(np.vdot(direction, direction))
+    discriminant = along**2 + square * (radius**2 - float(np.vdot(step, step)))
+    return (float(np.sqrt(discriminant)) - along) / square
+
+
+# A W-step says whether it `starts_on_manifold`: whether it needs an orthonormal W, and not only the
+# product S W.
+WStep: TypeAlias = PolarStep | TrustRegionStep

@@ -1,10 +1,10 @@
-"""The settings of the selectors that this package wraps: their seed, a grid, the default ones."""
+"""What the selectors that run another one share: the selector inside, its settings, threads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -18,8 +18,6 @@ from bsufs.solvers.components import components_above_noise
 
 Grid = dict[str, list[Any]]
 Setting = dict[str, Any]
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 # Numbers of components are multiples of the number above the noise edge.
 _COMPONENTS = {"n_components": [0.5, 1, 2]}
@@ -78,16 +76,16 @@ def default_grid(estimator: BaseSelector, X: Any) -> Grid:
         # A start given as a matrix fixes the number of components.
         grid.pop("n_components", None)
     if "n_components" in grid:
-        never_keep = own.get("never_keep")
-        most = min(n - 1, d - (0 if never_keep is None else np.atleast_1d(never_keep).size))
+        barred = own.get("never_keep")
+        most = min(n - 1, d - (0 if barred is None else np.size(barred)))
         if type(estimator).__name__ == "FSPCA" and isinstance(own["n_features_to_select"], int):
             # Its components live on the selected features alone.
             most = min(most, own["n_features_to_select"])
-        m = components_above_noise(data.scatter)
-        numbers = [min(max(1, round(factor * m)), max(1, most)) for factor in grid["n_components"]]
-        grid["n_components"] = sorted(set(numbers))
+        most, m = max(1, most), components_above_noise(data.scatter)
+        numbers = {min(max(1, round(factor * m)), most) for factor in grid["n_components"]}
+        grid["n_components"] = sorted(numbers)
         if own["n_components"] == "auto":
-            own["n_components"] = min(m, max(1, most))
+            own["n_components"] = min(m, most)
     if "n_neighbors" in grid:
         grid["n_neighbors"] = sorted({min(number, n - 1) for number in grid["n_neighbors"]})
     # Of settings that are equally good the first is taken, and one's own needs no reason.
@@ -95,14 +93,6 @@ def default_grid(estimator: BaseSelector, X: Any) -> Grid:
         if own.get(name) in values:
             grid[name] = [own[name], *(value for value in values if value != own[name])]
     return grid
-
-
-def selector_inside(estimator: BaseSelector, seed: int) -> BaseSelector:
-    """Return an unfitted copy of the selector to wrap, with a seed where it has none."""
-    inside: BaseSelector = clone(estimator)
-    if "random_state" in inside.get_params() and inside.random_state is None:
-        inside.set_params(random_state=seed)
-    return inside
 
 
 def checked_settings(param_grid: Any, estimator: BaseSelector) -> list[Setting]:
@@ -125,27 +115,51 @@ def checked_settings(param_grid: Any, estimator: BaseSelector) -> list[Setting]:
     return settings
 
 
-def as_seed(random_state: Any) -> int:
-    """Return a number that all random streams of a fit are derived from."""
-    if isinstance(random_state, int | np.integer):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
-
-
 def with_most_components(selectors: Sequence[BaseSelector]) -> int:
     """Return which of some selectors finds the principal components that all others need."""
     numbers = [selector.get_params().get("n_components") for selector in selectors]
     return int(np.argmax([int(m) if isinstance(m, Integral) else 0 for m in numbers]))
 
 
-def in_threads(
-    function: Callable[[Item], Result], items: Iterable[Item], n_jobs: int | None, first: int = 0
-) -> list[Result]:
-    """Apply a function to some items, first to the one that prepares what the others share."""
-    others = list(items)
-    prepared = function(others.pop(first))
-    # Threads: the work is in BLAS, and the data are shared instead of copied.
-    parallel = Parallel(n_jobs=n_jobs, prefer="threads")
-    results: list[Result] = parallel(delayed(function)(item) for item in others)
-    results.insert(first, prepared)
-    return results
+# What the parameters that they share may be.
+WRAPPING: dict[str, list[Any]] = {
+    "estimator": [BaseSelector, None],
+    "param_grid": [dict, list, None],
+    "n_jobs": [Integral, None],
+}
+
+
+class WrappingSelector(BaseSelector):
+    """Base class of the selectors that run another one many times."""
+
+    estimator: BaseSelector | None
+    _default_estimator: type[BaseSelector]
+
+    def _inside(self) -> BaseSelector:
+        return self._default_estimator() if self.estimator is None else self.estimator
+
+    def _seeded(self) -> tuple[BaseSelector, int]:
+        """Return an unfitted copy of the selector inside, with a seed, and this seed."""
+        seed = self.random_state
+        if not isinstance(seed, int | np.integer):
+            seed = check_random_state(seed).randint(2**31 - 1)
+        inside: BaseSelector = clone(self._inside())
+        if "random_state" in inside.get_params() and inside.random_state is None:
+            inside.set_params(random_state=int(seed))
+        return inside, int(seed)
+
+    def _wanted(self) -> int | float | str:
+        asked = self.n_features_to_select
+        if asked is None:
+            return self._inside()._wanted()
+        return "auto" if isinstance(asked, list | tuple | np.ndarray) else asked
+
+    def _in_threads(self, function: Any, items: Iterable[Any], first: int = 0) -> list[Any]:
+        """Apply a function to some items, first to the one that prepares what the others share."""
+        others = list(items)
+        prepared = function(others.pop(first))
+        # Threads: the work is in BLAS, and the data are shared instead of copied.
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        results: list[Any] = parallel(delayed(function)(item) for item in others)
+        results.insert(first, prepared)
+        return results

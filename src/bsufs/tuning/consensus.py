@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -17,13 +17,14 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.label_free import wilson_interval
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored, in_order_of_rank
 from bsufs.selectors._data import FitData
+from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._parameters import POSITIVE, constraints
 from bsufs.selectors.bsufs import BSUFS
 from bsufs.stiefel import polar_factor
 from bsufs.tuning._settings import (
-    as_seed,
+    WRAPPING,
+    WrappingSelector,
     checked_settings,
-    in_threads,
-    selector_inside,
     with_most_components,
 )
 
@@ -31,38 +32,35 @@ from bsufs.tuning._settings import (
 _PATHS = {"p": [0.0, 0.5, 1.0], "beta_row": [3.0, 10.0, 30.0]}
 
 
-class ConsensusSelector(BaseSelector):
+@fill_docstring
+@dataclass(repr=False, eq=False)
+class ConsensusSelector(WrappingSelector):
     r"""Rank features by what many runs of a selector agree on.
 
     The runs differ in their settings, in where they start (the principal components, and these
     after random rotations) and, if asked for, in the rows that they see. Features are ranked by
-    their mean score. How often each is among the selected ones tells how far to trust the
-    selection; with halves of the rows, a set with a bound on the expected number of false
-    selections can be had.
+    their mean score; how often each is selected tells how far to trust the selection. Halves of the
+    rows also give a set with a bound on the expected number of false selections.
 
     Parameters
     ----------
     estimator : selector, optional
-        The method to run, one of `bsufs.selectors`; `BSUFS()` by default. Its settings hold where
-        the parameters below say nothing else; `must_keep` and `never_keep` hold for the consensus
-        too.
+        The method to run, one of `bsufs.selectors`; `BSUFS()` by default. Its `must_keep` and
+        `never_keep` hold for the consensus too.
     n_features_to_select : int, float, "auto" or None, default=None
         How many features to keep; as the estimator says by default. "auto": as many as the
         estimator keeps on all rows.
     param_grid : dict or list of dicts, optional
-        Settings to run: names of parameters of the estimator with lists of values, which replace
-        those that it has. By default, for `BSUFS`, the exponents 0, 1/2 and 1 for `p` with 3, 10
-        and 30 for `beta_row`; for other methods the estimator as it is, a single setting. ``{}``
-        is that for `BSUFS` too.
+        Settings to run: names of parameters of the estimator with lists of values. By default, for
+        `BSUFS`, 0, 1/2 and 1 for `p` with 3, 10 and 30 for `beta_row`; for other methods, and with
+        ``{}``, the estimator as it is.
     n_rotations : int, default=1
         Randomly rotated starts for each setting, besides the principal components themselves (or
-        the matrix that is the estimator's `init`). Only `BSUFS` has a start to rotate; that its
-        `init` is "rotated-pca" changes nothing.
+        the matrix that is the estimator's `init`). Only `BSUFS` has a start to rotate.
     n_pairs : int, default=0
         Random splits of the rows into two halves, each of which is a draw of its own. With 0 all
-        runs see all rows. Other methods than `BSUFS` need it, or a `param_grid`: without either
-        there is a single run and nothing to agree on, the ranking is that of the estimator, and
-        every frequency is 0 or 1.
+        runs see all rows. Methods other than `BSUFS` need it, or a `param_grid`: without either
+        there is a single run, whose ranking it is, and every frequency is 0 or 1.
     aggregate : {"score", "rank"}, default="score"
         What is averaged over the runs: scores, brought to the range from 0 to 1 in each run (for
         `BSUFS` the share of the path that a feature survives), or ranks.
@@ -71,8 +69,6 @@ class ConsensusSelector(BaseSelector):
         `n_pairs` (see Notes).
     threshold : float, default=0.75
         Share of the draws that must select a feature for it to be in `stable_support_`, above 1/2.
-    confidence : float, default=0.95
-        Level of the intervals of `selection_frequencies_`.
     random_state : int, RandomState instance or None, default=0
         Seed of rotations and halves, and of the estimator where it has none.
     n_jobs : int, optional
@@ -82,17 +78,12 @@ class ConsensusSelector(BaseSelector):
     ----------
     scores_ : array of shape (n_features,)
         Mean score over all runs; larger is better.
-    ranking_ : array of int of shape (n_features,)
-        1 for the best feature.
-    support_ : array of bool of shape (n_features,)
-        The selected features.
-    selected_features_ : array of shape (n_features_to_select,)
-        Names, or column numbers where there are no names, best first.
+    %(fitted)s
     selection_frequencies_ : array of shape (n_features,)
         Share of the draws (of the runs, where all see all rows) in which the feature is among the
         first `n_features_to_select`.
     selection_frequency_intervals_ : array of shape (n_features, 2)
-        Wilson intervals of these frequencies, as if draws were independent.
+        Wilson intervals of these frequencies (95 %), as if draws were independent.
     trial_rankings_ : array of int of shape (n_trials, n_features)
         The ranking in each draw (in each run, where all see all rows).
     stable_support_ : array of bool of shape (n_features,)
@@ -102,10 +93,6 @@ class ConsensusSelector(BaseSelector):
         With `max_false_selections`: how many features each draw proposes, q.
     false_selection_bound_ : float
         With `max_false_selections`: the bound that holds for `stable_support_`.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, if all are strings.
 
     Notes
     -----
@@ -115,12 +102,11 @@ class ConsensusSelector(BaseSelector):
     .. math:: E[V] \le \frac{q^2}{(2 \pi - 1) d}
 
     and q is the largest number for which the bound is at most `max_false_selections`. d counts the
-    columns that vary and may be selected. What "false" means is an assumption, and the bound is
-    worth no more than it: (i) Meinshausen and Bühlmann: there is a set of noise features whose
-    selections are exchangeable, and the method is not worse than guessing; (ii) Shah and Samworth,
-    for complementary pairs of halves as drawn here: without any assumption, false features are
-    those that a draw proposes with a probability of at most q/d. Neither says that a stable
-    feature is useful.
+    columns that vary and may be selected. What "false" means is an assumption: (i) Meinshausen and
+    Bühlmann: there is a set of noise features whose selections are exchangeable, and the method is
+    no worse than guessing; (ii) Shah and Samworth, for complementary pairs of halves as drawn here:
+    false features are those that a draw proposes with a probability of at most q/d. Neither says
+    that a stable feature is useful.
 
     A draw is half of the rows; all settings and starts see the same one, and their mean score
     ranks the features in it. The scatter and its principal components are computed once per draw.
@@ -142,46 +128,28 @@ class ConsensusSelector(BaseSelector):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [BaseSelector, None],
-        "n_features_to_select": [*NUMBER_OF_FEATURES, None],
-        "param_grid": [dict, list, None],
-        "n_rotations": [Interval(Integral, 0, None, closed="left")],
-        "n_pairs": [Interval(Integral, 0, None, closed="left")],
-        "aggregate": [StrOptions({"score", "rank"})],
-        "max_false_selections": [Interval(Real, 0, None, closed="neither"), None],
-        "threshold": [Interval(Real, 0.5, 1, closed="right")],
-        "confidence": [Interval(Real, 0, 1, closed="neither")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-    }
+    estimator: BaseSelector | None = None
+    _: KW_ONLY
+    n_features_to_select: int | float | str | None = None
+    param_grid: Any = None
+    n_rotations: int = 1
+    n_pairs: int = 0
+    aggregate: str = "score"
+    max_false_selections: float | None = None
+    threshold: float = 0.75
+    random_state: Any = 0
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        estimator: BaseSelector | None = None,
-        *,
-        n_features_to_select: int | float | str | None = None,
-        param_grid: Any = None,
-        n_rotations: int = 1,
-        n_pairs: int = 0,
-        aggregate: str = "score",
-        max_false_selections: float | None = None,
-        threshold: float = 0.75,
-        confidence: float = 0.95,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_features_to_select = n_features_to_select
-        self.param_grid = param_grid
-        self.n_rotations = n_rotations
-        self.n_pairs = n_pairs
-        self.aggregate = aggregate
-        self.max_false_selections = max_false_selections
-        self.threshold = threshold
-        self.confidence = confidence
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _parameter_constraints = constraints(
+        **WRAPPING,
+        n_features_to_select=[*NUMBER_OF_FEATURES, None],
+        n_rotations=[Interval(Integral, 0, None, closed="left")],
+        n_pairs=[Interval(Integral, 0, None, closed="left")],
+        aggregate=[StrOptions({"score", "rank"})],
+        max_false_selections=[*POSITIVE, None],
+        threshold=[Interval(Real, 0.5, 1, closed="right")],
+    )
+    _default_estimator = BSUFS
 
     # The base class asks for them under these names.
 
@@ -199,18 +167,11 @@ class ConsensusSelector(BaseSelector):
     def _accepts_sparse(self) -> bool:  # type: ignore[override] # as the estimator inside does
         return self._inside()._accepts_sparse
 
-    def _inside(self) -> BaseSelector:
-        return BSUFS() if self.estimator is None else self.estimator
-
-    def _wanted(self) -> int | float | str:
-        own = self.n_features_to_select
-        return self._inside()._wanted() if own is None else own
-
     def _fit(self, data: FitData) -> Scored:
         self._plan_error_control(data)
-        seed = as_seed(self.random_state)
-        inside = selector_inside(self._inside(), seed)
-        inside.set_params(n_features_to_select=self._wanted())
+        inside, seed = self._seeded()
+        if self.n_features_to_select is not None:
+            inside.set_params(n_features_to_select=self.n_features_to_select)
         runs = list(self._runs(inside, seed))
 
         def scores_on(rows: Indices) -> Array:
@@ -218,14 +179,18 @@ class ConsensusSelector(BaseSelector):
             return np.asarray(np.mean([self._scores(run, half) for run in runs], axis=0))
 
         if self.n_pairs:
-            found = in_threads(scores_on, self._halves(data.X.shape[0], seed), self.n_jobs)
+            found = self._in_threads(scores_on, self._halves(data.X.shape[0], seed))
         else:
             first = with_most_components(runs)
-            found = in_threads(lambda run: self._scores(run, data), runs, self.n_jobs, first)
-        trials = np.array(found)
-        self.trial_rankings_ = self._rankings(trials, data)
+            found = self._in_threads(lambda run: self._scores(run, data), runs, first)
+        forced, barred = self._forced_and_barred()
+        ties = (data.place, -data.variances)
+        best_first = [
+            in_order_of_rank(scores, data.variances, forced, barred, ties) for scores in found
+        ]
+        self.trial_rankings_ = (np.argsort(best_first, axis=1) + 1).astype(np.int32)
         return Scored(
-            scores=trials.mean(axis=0),
+            scores=np.mean(found, axis=0),
             variances=data.variances,
             position=data.place,
             auto_n_features=lambda _: int(np.count_nonzero(clone(inside).fit(data).support_)),
@@ -290,24 +255,14 @@ class ConsensusSelector(BaseSelector):
         found = clone(run).fit(draw).scores_
         if self.aggregate == "rank":
             found = rankdata(found)
-        lowest, reach = found.min(), np.ptp(found)
-        return np.asarray((found - lowest) / reach if reach > 0 else np.zeros(found.size))
-
-    def _rankings(self, trials: Array, data: FitData) -> NDArray[np.int32]:
-        """Rank the features in every trial, by the same rules as in the consensus."""
-        forced, barred = self._forced_and_barred()
-        ties = (data.place, -data.variances)
-        best_first = [
-            in_order_of_rank(scores, data.variances, forced, barred, ties) for scores in trials
-        ]
-        return (np.argsort(best_first, axis=1) + 1).astype(np.int32)
+        return np.asarray((found - found.min()) / (np.ptp(found) or 1.0))
 
     def _finish(self, scored: Scored) -> None:
         super()._finish(scored)
         k, n_trials = np.count_nonzero(self.support_), len(self.trial_rankings_)
         self.selection_frequencies_ = (self.trial_rankings_ <= k).mean(axis=0)
         self.selection_frequency_intervals_ = np.column_stack(
-            wilson_interval(self.selection_frequencies_, n_trials, self.confidence)
+            wilson_interval(self.selection_frequencies_, n_trials)
         )
         if self.max_false_selections is not None:
             proposed = (self.trial_rankings_ <= self.n_per_draw_).mean(axis=0)

@@ -1,8 +1,7 @@
 """Criteria that judge feature sets by the data alone, to choose among them without labels.
 
 A criterion is a small frozen object: its settings, a name, a direction and a formula. What several
-criteria or several feature sets need of the data (folds, clusterings) is prepared once, in an
-`EvaluationData`.
+criteria or feature sets need of the data is prepared once, in an `EvaluationData`.
 """
 
 from __future__ import annotations
@@ -11,18 +10,18 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import check_array
 
 from bsufs._typing import Array, Indices, Mask
-from bsufs.metrics.kmeans import batched_kmeans
+from bsufs.metrics.kmeans import Labels, batched_kmeans
 from bsufs.metrics.label_free import (
     Measure,
     clustering_similarities,
@@ -37,8 +36,8 @@ from bsufs.solvers.components import components_above_noise
 class EvaluationData:
     """A table prepared to judge many sets of its columns: folds, clusterings, number of clusters.
 
-    Everything is computed when it is first asked for, from the data and the seed alone, so any
-    number of threads may share it. No value depends on the order of the columns.
+    Everything is computed when first asked for, from the data and the seed alone, so that threads
+    may share it. No value depends on the order of the columns.
 
     Parameters
     ----------
@@ -47,11 +46,6 @@ class EvaluationData:
         the data of their fit instead.
     random_state : int, default=0
         Seed of whatever is random.
-
-    Attributes
-    ----------
-    X : array of shape (n_samples, n_features)
-        The data.
     """
 
     def __init__(self, X: Any, random_state: int = 0) -> None:
@@ -59,9 +53,15 @@ class EvaluationData:
         self.X: Array = check_array(self.fit_data.X, dtype=np.float64)
         self.random_state = random_state
         self._copies: dict[int, tuple[Array, Array, Array]] = {}
-        self._all_labels: dict[tuple[int, int], NDArray[np.int32]] = {}
-        # The last clusterings of selected features: two criteria look at the same ones.
-        self._last_labels: tuple[Any, NDArray[np.int32]] | None = None
+        table = self.X
+
+        # Two criteria look at the clusterings of a set, and every set is compared with all columns.
+        @lru_cache(maxsize=8)
+        def labels(columns: tuple[int, ...], K: int, n_runs: int) -> Labels:
+            part = table[:, list(columns)]
+            return batched_kmeans(part, K, n_runs=n_runs, random_state=random_state).labels
+
+        self._labels = labels
 
     def columns(self, features: ArrayLike) -> Indices:
         """Return the numbers of some columns, in an order that depends on their contents alone."""
@@ -71,28 +71,13 @@ class EvaluationData:
     @cached_property
     def n_clusters(self) -> int:
         """One more than the components above the noise edge: K centers span K - 1 dimensions."""
-        found: int = min(components_above_noise(self.fit_data.scatter) + 1, self.X.shape[0])
-        return found
+        return int(min(components_above_noise(self.fit_data.scatter) + 1, self.X.shape[0]))
 
-    def clusterings(
-        self, features: Indices | None, n_clusters: int | str, n_runs: int
-    ) -> NDArray[np.int32]:
+    def clusterings(self, features: Indices | None, n_clusters: int | str, n_runs: int) -> Labels:
         """Return the clusters that restarts of k-means find on some columns, or on all."""
+        columns = self.fit_data.order if features is None else features
         K = self.n_clusters if isinstance(n_clusters, str) else n_clusters
-
-        def labels(columns: Indices) -> NDArray[np.int32]:
-            seed = self.random_state
-            return batched_kmeans(self.X[:, columns], K, n_runs=n_runs, random_state=seed).labels
-
-        if features is None:
-            if (K, n_runs) not in self._all_labels:
-                self._all_labels[K, n_runs] = labels(self.fit_data.order)
-            return self._all_labels[K, n_runs]
-        key = (features.tobytes(), K, n_runs)
-        last = self._last_labels
-        if last is None or last[0] != key:
-            last = self._last_labels = (key, labels(features))
-        return last[1]
+        return self._labels(tuple(columns.tolist()), K, n_runs)
 
     def held_out_share(
         self, features: Indices, n_folds: int, ridges: Sequence[float], permutation: int = 0
@@ -101,15 +86,13 @@ class EvaluationData:
         if permutation not in self._copies:
             self._copies[permutation] = self._copy(permutation)
         X, Y, products = self._copies[permutation]
-        places = self.fit_data.place[features]
+        places, n = self.fit_data.place[features], len(X)
         A, among = X[:, places], products[:, places]
-        n = len(X)
         parts = np.array_split(np.random.default_rng(self.random_state).permutation(n), n_folds)
         held_out = [np.isin(np.arange(n), part) for part in parts if part.size]
-        errors, totals = zip(
-            *(_held_out_errors(A, Y, among, part, ridges) for part in held_out), strict=True
-        )
-        return float(1.0 - np.sum(errors, axis=0).min() / sum(totals)) if any(totals) else 1.0
+        found = [_held_out_errors(A, Y, among, fold, ridges) for fold in held_out]
+        errors, total = (sum(column) for column in zip(*found, strict=True))
+        return float(1.0 - np.min(errors) / total) if total else 1.0
 
     def _copy(self, permutation: int) -> tuple[Array, Array, Array]:
         """Return centered or shuffled data X, Y of no more columns with YY' = XX', and Y'X."""
@@ -296,10 +279,8 @@ class PermutationGap(HeldOutReconstruction):
 
     Parameters
     ----------
-    n_folds : int, default=5
-        Number of folds.
-    ridges : tuple of float, default=(0.001, 0.01, 0.1, 1.0)
-        The ridge weights to choose from.
+    n_folds, ridges : int, tuple of float
+        As in `HeldOutReconstruction`.
     n_permutations : int, default=3
         Number of shuffled copies, B.
     """
@@ -370,16 +351,12 @@ class RestartAgreement(_OfClusterings):
 
     .. math:: \frac{2}{R (R - 1)} \sum_{r < s} \operatorname{sim}(c_r(X_A), c_s(X_A))
 
-    over R restarts, with sim the NMI or the adjusted Rand index.
+    over R restarts.
 
     Parameters
     ----------
-    n_clusters : int or "auto", default="auto"
-        Number of clusters; "auto" is one more than the principal components above the noise edge.
-    n_runs : int, default=10
-        Number of restarts, R.
-    measure : {"nmi", "ari"}, default="nmi"
-        How two clusterings are compared.
+    n_clusters, n_runs, measure : int, int, str
+        As in `ClusteringAgreement`.
     """
 
     name = "restart_agreement"
@@ -411,14 +388,11 @@ class Redundancy(Criterion):
 
 @dataclass(frozen=True)
 class SubsampleStability(Criterion):
-    r"""How alike the selections on random parts of the rows are (Nogueira et al.).
+    """How alike the selections on random parts of the rows are.
 
-    .. math:: 1 - \frac{\frac{1}{d} \sum_f \frac{M}{M-1} \hat p_f (1 - \hat p_f)}
-        {\frac{k}{d} (1 - \frac{k}{d})}
-
-    with :math:`\hat p_f` the share of M subsamples on which the same method with the same settings
-    selects feature f. It judges the method, not the set, and says nothing about accuracy: choosing
-    by variance alone is very stable.
+    It is the `bsufs.metrics.nogueira_stability` of what the same method with the same settings
+    selects on M subsamples. It judges the method, not the set, and says nothing about accuracy:
+    choosing by variance alone is very stable.
 
     Parameters
     ----------
@@ -451,12 +425,8 @@ class SubsampleStability(Criterion):
         if features.size == data.X.shape[1]:
             return 1.0  # There was nothing to choose, so nothing can differ.
         again = clone(selector).set_params(n_features_to_select=int(features.size))
-        supports = np.array(
-            [
-                clone(again).fit(data.subsample(number, self.share)).support_
-                for number in range(self.n_subsamples)
-            ]
-        )
+        parts = (data.subsample(number, self.share) for number in range(self.n_subsamples))
+        supports = np.array([clone(again).fit(part).support_ for part in parts])
         # In an order of the columns that does not depend on where they were.
         return nogueira_stability(supports[:, data.fit_data.order]).value
 
@@ -467,9 +437,8 @@ class RankMean:
 
     .. math:: \frac{1}{C} \sum_c \frac{\operatorname{rank}_c - 1}{N - 1}
 
-    over C criteria and N candidates, rank 1 being the worst in the direction of the criterion,
-    equal ones sharing the mean of their ranks. A rank has no meaning without the other candidates,
-    so this judges tables, not single sets.
+    over C criteria and N candidates, rank 1 being the worst, equal ones sharing the mean of their
+    ranks. A rank means nothing without the other candidates, so this judges tables, not sets.
 
     Parameters
     ----------
@@ -514,13 +483,10 @@ class RankMean:
         array of shape (n_candidates,)
             Between 0 and 1; larger is better. All 0.5 where no criterion tells them apart.
         """
-        ranks = []
-        for criterion in self.criteria:
-            column = oriented(criterion, values[criterion.name])
-            if column.size == 1:
-                return np.full(1, 0.5)
-            ranks.append((rankdata(column) - 1.0) / (column.size - 1.0))
-        return np.asarray(np.mean(ranks, axis=0))
+        columns = np.array([oriented(one, values[one.name]) for one in self.criteria])
+        n = columns.shape[1]
+        ranks = rankdata(columns, axis=1).mean(axis=0) - 1.0
+        return np.asarray(ranks / (n - 1.0)) if n > 1 else np.full(1, 0.5)
 
 
 def oriented(criterion: Criterion | RankMean, values: ArrayLike) -> Array:
@@ -560,8 +526,7 @@ def with_parts(criteria: Iterable[Criterion | RankMean]) -> tuple[Criterion, ...
     """Return the criteria that have to be computed: each once, those of combinations included."""
     found: dict[str, Criterion] = {}
     for criterion in criteria:
-        parts = criterion.criteria if isinstance(criterion, RankMean) else (criterion,)
-        for part in parts:
+        for part in criterion.criteria if isinstance(criterion, RankMean) else (criterion,):
             if found.setdefault(part.name, part) != part:
                 raise ValueError(
                     f"Two criteria with the name {part.name!r} but different settings were asked "

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from importlib.util import find_spec
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import clone
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector
 from bsufs.selectors._data import FitData
+from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._parameters import UNIT_INTERVAL, constraints
 from bsufs.selectors.cluster_alignment import ClusterAlignment
 from bsufs.tuning._settings import (
+    WRAPPING,
     Setting,
-    as_seed,
+    WrappingSelector,
     checked_settings,
     default_grid,
-    in_threads,
-    selector_inside,
     with_most_components,
 )
 from bsufs.tuning.criteria import (
@@ -39,17 +36,9 @@ from bsufs.tuning.criteria import (
 )
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """A setting, the unfitted selector that has it, and what this selected."""
-
-    setting: Setting
-    selector: BaseSelector
-    support: Mask
-
-
-# scikit-learn has no type hints, so its classes are Any to the type checker.
-class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+@fill_docstring
+@dataclass(repr=False, eq=False)
+class LabelFreeSearch(WrappingSelector):
     """Choose the settings of a selector by a criterion that sees the data alone.
 
     Every setting of a grid selects features; each distinct set is judged once by every criterion
@@ -97,16 +86,7 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         The selector with these settings, fitted.
     scores_ : array of shape (n_features,)
         Those of the best estimator; larger is better.
-    ranking_ : array of int of shape (n_features,)
-        1 for the best feature.
-    support_ : array of bool of shape (n_features,)
-        The selected features.
-    selected_features_ : array of shape (n_features_to_select,)
-        Names, or column numbers where there are no names, best first.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : array of str
-        Their names, if all are strings.
+    %(fitted)s
 
     Notes
     -----
@@ -130,87 +110,74 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     (178, 4)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [BaseSelector, None],
-        "n_features_to_select": [*NUMBER_OF_FEATURES, list, tuple, np.ndarray, None],
-        "param_grid": [dict, list, None],
-        "criterion": [str, Criterion, RankMean],
-        "report": [str, list, tuple],
-        "tolerance": [Interval(Real, 0, 1, closed="both")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
-    }
+    estimator: BaseSelector | None = None
+    _: KW_ONLY
+    n_features_to_select: Any = None
+    param_grid: Any = None
+    criterion: str | Criterion | RankMean = "restart_agreement"
+    report: Any = ()
+    tolerance: float = 0.0
+    random_state: Any = 0
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        estimator: BaseSelector | None = None,
-        *,
-        n_features_to_select: Any = None,
-        param_grid: Any = None,
-        criterion: str | Criterion | RankMean = "restart_agreement",
-        report: Any = (),
-        tolerance: float = 0.0,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.n_features_to_select = n_features_to_select
-        self.param_grid = param_grid
-        self.criterion = criterion
-        self.report = report
-        self.tolerance = tolerance
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _parameter_constraints = constraints(
+        **WRAPPING,
+        n_features_to_select=[*NUMBER_OF_FEATURES, list, tuple, np.ndarray, None],
+        criterion=[str, Criterion, RankMean],
+        report=[str, list, tuple],
+        tolerance=UNIT_INTERVAL,
+    )
+    _default_estimator = ClusterAlignment
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Try the settings, judge what they select, and keep the best.
+    def _fit_data(self, X: Any, sample_weight: Any) -> FitData:
+        if sparse.issparse(X.X if isinstance(X, FitData) else X):
+            raise TypeError(
+                "X must be dense, since the criteria look at whole columns; got a sparse matrix. "
+                "Pass X.toarray() if it fits into memory."
+            )
+        return super()._fit_data(X, sample_weight)
 
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            The data: finite numbers, at least two rows.
-        y : None
-            Not used; there for the scikit-learn interface.
-
-        Returns
-        -------
-        self
-            The fitted search.
-        """
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        self._validate_params()
+    def _fit(self, data: FitData) -> Any:
         decisive = as_criterion(self.criterion, "criterion")
         criteria = [decisive, *self._reported(decisive)]
         parts = with_parts(criteria)
-        seed = as_seed(self.random_state)
-        estimator = ClusterAlignment() if self.estimator is None else self.estimator
-        estimator = selector_inside(estimator, seed)
-        data = _checked(X, estimator)
+        estimator, seed = self._seeded()
         grid = default_grid(estimator, data) if self.param_grid is None else self.param_grid
-        candidates = self._candidates(estimator, data, checked_settings(grid, estimator))
-        values = self._judged(candidates, parts, EvaluationData(data, seed))
+        sizes, settings = self._sizes(estimator), checked_settings(grid, estimator)
+        selectors = [
+            clone(estimator).set_params(n_features_to_select=size, **setting)
+            for size in sizes
+            for setting in settings
+        ]
+        settings *= len(sizes)
+        supports = self._in_threads(
+            lambda number: self._support(selectors[number], settings[number], data),
+            range(len(selectors)),
+            with_most_components(selectors),
+        )
+        values = self._judged(selectors, supports, parts, EvaluationData(data, seed))
         for criterion in criteria:
             if isinstance(criterion, RankMean):
                 values[criterion.name] = criterion.combine(values)
-        sizes = np.array([np.count_nonzero(candidate.support) for candidate in candidates])
+        counts = np.count_nonzero(supports, axis=1)
         quality = oriented(decisive, values[decisive.name])
-        best = _best(quality, sizes, self.tolerance)
+        best = _best(quality, counts, self.tolerance)
+        # The one that is taken comes first among equals.
+        number = np.arange(counts.size)
+        rank = np.argsort(np.lexsort((number, number != best, -quality))) + 1
 
-        chosen = candidates[best]
-        fitted = clone(chosen.selector).fit(data)
-        self.criteria_ = _table(candidates, sizes, values, quality, best)
+        self.criteria_ = _table(settings, {"n_features": counts, **values, "rank": rank})
         self.best_index_ = best
-        number = chosen.selector.n_features_to_select
-        self.best_params_ = {**chosen.setting, "n_features_to_select": number}
+        size = selectors[best].n_features_to_select
+        self.best_params_ = {**settings[best], "n_features_to_select": size}
         self.best_score_ = float(values[decisive.name][best])
-        self.best_estimator_ = fitted
-        self.scores_, self.ranking_ = fitted.scores_, fitted.ranking_
-        self.support_, self.selected_features_ = fitted.support_, fitted.selected_features_
-        self.n_features_in_ = fitted.n_features_in_
-        if data.names is not None:
-            self.feature_names_in_ = fitted.feature_names_in_
-        return self
+        self.best_estimator_ = clone(selectors[best]).fit(data)
+        return self.best_estimator_
+
+    def _finish(self, scored: Any) -> None:
+        """Take over what the best estimator has found."""
+        for name in ("scores_", "ranking_", "support_", "selected_features_"):
+            setattr(self, name, getattr(scored, name))
 
     def _reported(self, decisive: Criterion | RankMean) -> list[Criterion | RankMean]:
         """Return the criteria that are computed for the table only."""
@@ -222,17 +189,14 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
                 f"{self.report!r}. For a single one pass [{self.report!r}]."
             )
         # A criterion that decides with settings of its own stands for the one of its name.
-        own = {part.name: part for part in with_parts([decisive])}
-        singles = (one for one in CRITERIA.values() if isinstance(one, Criterion))
-        return [own.get(criterion.name, criterion) for criterion in singles]
+        known = {**CRITERIA, **{part.name: part for part in with_parts([decisive])}}
+        return [criterion for criterion in known.values() if isinstance(criterion, Criterion)]
 
     def _sizes(self, estimator: BaseSelector) -> list[Any]:
         """Return the numbers of features to try."""
         asked = self.n_features_to_select
-        if asked is None:
-            return [estimator.n_features_to_select]
         if not isinstance(asked, list | tuple | np.ndarray):
-            return [asked]
+            return [estimator.n_features_to_select if asked is None else asked]
         if len(asked) == 0:
             raise ValueError(
                 "n_features_to_select must hold at least one number of features, got an empty "
@@ -240,69 +204,37 @@ class LabelFreeSearch(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             )
         return [size.item() if isinstance(size, np.generic) else size for size in asked]
 
-    def _candidates(
-        self, estimator: BaseSelector, data: FitData, settings: Sequence[Setting]
-    ) -> list[_Candidate]:
-        """Select with every number of features and every setting."""
-        requests = [
-            (setting, clone(estimator).set_params(n_features_to_select=size, **setting))
-            for size in self._sizes(estimator)
-            for setting in settings
-        ]
-
-        def select(request: tuple[Setting, BaseSelector]) -> _Candidate:
-            setting, selector = request
-            try:
-                return _Candidate(setting, selector, clone(selector).fit(data).support_)
-            except (TypeError, ValueError) as error:
-                # Where the estimator as it is fails too, the setting is not to blame.
-                size = selector.n_features_to_select
-                clone(estimator).set_params(n_features_to_select=size).fit(data)
-                raise ValueError(
-                    "param_grid must hold settings with which the estimator can be fitted, but "
-                    f"{setting} is none. Correct it or take it out. The reason: {error}"
-                ) from error
-
-        first = with_most_components([selector for _, selector in requests])
-        return in_threads(select, requests, self.n_jobs, first)
+    def _support(self, selector: BaseSelector, setting: Setting, data: FitData) -> Any:
+        """Return what a selector with some setting selects."""
+        try:
+            return clone(selector).fit(data).support_
+        except (TypeError, ValueError) as error:
+            # Where the estimator as it is fails too, the setting is not to blame.
+            size = selector.n_features_to_select
+            clone(self._inside()).set_params(n_features_to_select=size).fit(data)
+            raise ValueError(
+                "param_grid must hold settings with which the estimator can be fitted, but "
+                f"{setting} is none. Correct it or take it out. The reason: {error}"
+            ) from error
 
     def _judged(
-        self, candidates: Sequence[_Candidate], criteria: Sequence[Criterion], data: EvaluationData
+        self, selectors: list[Any], supports: list[Mask], criteria: Any, data: EvaluationData
     ) -> dict[str, Array]:
         """Return the values of every criterion, each distinct set of features judged once."""
+        values: dict[str, Array] = {one.name: np.empty(len(supports)) for one in criteria}
+        distinct: dict[bytes, list[int]] = {}
+        for number, support in enumerate(supports):
+            distinct.setdefault(support.tobytes(), []).append(number)
 
-        def judged(by: Sequence[Criterion], some: Iterable[_Candidate]) -> list[list[float]]:
-            def judge(candidate: _Candidate) -> list[float]:
-                features = data.columns(candidate.support)
-                return [criterion.judge(data, features, candidate.selector) for criterion in by]
+        def judge(alike: list[int]) -> None:
+            features = data.columns(supports[alike[0]])
+            for criterion in criteria:
+                judged = alike if criterion.needs_selector else alike[:1]
+                found = [criterion.judge(data, features, selectors[number]) for number in judged]
+                values[criterion.name][alike] = found
 
-            return in_threads(judge, some, self.n_jobs)
-
-        of_sets = [criterion for criterion in criteria if not criterion.needs_selector]
-        of_selectors = [criterion for criterion in criteria if criterion.needs_selector]
-        distinct = {candidate.support.tobytes(): candidate for candidate in candidates}
-        by_set = dict(zip(distinct, judged(of_sets, distinct.values()), strict=True))
-        by_candidate = zip(candidates, judged(of_selectors, candidates), strict=True)
-        rows = [by_set[candidate.support.tobytes()] + own for candidate, own in by_candidate]
-        names = [criterion.name for criterion in (*of_sets, *of_selectors)]
-        values = dict(zip(names, np.transpose(rows), strict=True))
-        return {criterion.name: values[criterion.name] for criterion in criteria}
-
-    def _get_support_mask(self) -> Mask:
-        check_is_fitted(self)
-        support: Mask = self.support_
-        return support
-
-
-def _checked(X: Any, estimator: BaseSelector) -> FitData:
-    """Check the data as the estimator does."""
-    if sparse.issparse(X.X if isinstance(X, FitData) else X):
-        raise TypeError(
-            "X must be dense, since the criteria look at whole columns; got a sparse matrix. Pass "
-            "X.toarray() if it fits into memory."
-        )
-    data: FitData = clone(estimator)._fit_data(X, None)
-    return data
+        self._in_threads(judge, distinct.values())
+        return values
 
 
 def _best(quality: Array, sizes: Indices, tolerance: float) -> int:
@@ -314,25 +246,13 @@ def _best(quality: Array, sizes: Indices, tolerance: float) -> int:
     return int(np.argmax(np.where(sizes == fewest, quality, -np.inf)))
 
 
-def _table(
-    candidates: Sequence[_Candidate],
-    sizes: Indices,
-    values: dict[str, Array],
-    quality: Array,
-    best: int,
-) -> Any:
-    """Return a row per candidate, as a data frame where there is pandas."""
-    # The one that was taken comes first among equals.
-    rows = np.arange(sizes.size)
-    rank = np.argsort(np.lexsort((rows, rows != best, -quality))) + 1
-    names = dict.fromkeys(name for candidate in candidates for name in candidate.setting)
-    columns: dict[str, Any] = {}
-    for name in names:
-        column = np.empty(sizes.size, dtype=object)
-        for row, candidate in enumerate(candidates):
-            column[row] = candidate.setting.get(name)
-        columns[f"param_{name}"] = column
-    columns |= {"n_features": sizes, **values, "rank": rank}
+def _table(settings: Sequence[Setting], values: dict[str, Any]) -> Any:
+    """Return a row per setting, as a data frame where there is pandas."""
+    columns = {
+        f"param_{name}": np.fromiter((setting.get(name) for setting in settings), dtype=object)
+        for name in dict.fromkeys(name for setting in settings for name in setting)
+    }
+    columns |= values
     if find_spec("pandas") is None:
         return columns
     import pandas

@@ -21,10 +21,7 @@ _NOT_NEGATIVE = [Interval(Real, 0, None, closed="left")]
 
 def _checked(**constraints: list[Any]) -> Callable[[_Function], _Function]:
     constraints["random_state"] = ["random_state"]
-    check: Callable[[_Function], _Function] = validate_params(
-        constraints, prefer_skip_nested_validation=True
-    )
-    return check
+    return validate_params(constraints, prefer_skip_nested_validation=True)
 
 
 def _generator(n_classes: int) -> Callable[[_Function], _Function]:

@@ -64,8 +64,7 @@ class Part:
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column of the result."""
-        values: NDArray[Any] = self.table.column(name).to_numpy()
-        return values
+        return self.table.column(name).to_numpy()
 
 
 class ResultStore:
