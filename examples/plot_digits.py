@@ -15,10 +15,7 @@ from sklearn.datasets import load_digits
 from bsufs import BSUFS, ClusterAlignment
 
 X, digits = load_digits(return_X_y=True)
-selectors = {
-    "BSUFS": BSUFS(16).fit(X),
-    "ClusterAlignment": ClusterAlignment(16).fit(X),
-}
+selectors = {"BSUFS": BSUFS(16).fit(X), "ClusterAlignment": ClusterAlignment(16).fit(X)}
 
 # %%
 # Drawn over the average image, both look at the middle, where the digits differ, and leave out the

@@ -56,17 +56,7 @@ def test_the_table_goes_to_standard_output_as_csv(capfdbinary, table):
 def test_forced_and_barred_features(invoke, table, tmp_path):
     (tmp_path / "bar.txt").write_text("b\n\ne\n")
     barred = f"@{tmp_path}/bar.txt"
-    result = invoke(
-        "select",
-        table,
-        "-k",
-        2,
-        *OTHERS,
-        "--must-keep",
-        "c",
-        "--never-keep",
-        barred,
-    )
+    result = invoke("select", table, "-k", 2, *OTHERS, "--must-keep", "c", "--never-keep", barred)
     assert result.out.splitlines()[0] == "c"
     assert not {"b", "e"} & set(result.out.split())
 

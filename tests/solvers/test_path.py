@@ -91,8 +91,7 @@ def test_the_iterates_are_those_of_the_step_asked_for(n_keep, monkeypatch):
     afterwards = sparsity_path(scatter, W, **SETTINGS).at(n_keep)
     for name in "WUV":
         np.testing.assert_array_equal(
-            kept.spread(getattr(kept, name), 40),
-            afterwards.spread(getattr(afterwards, name), 40),
+            kept.spread(getattr(kept, name), 40), afterwards.spread(getattr(afterwards, name), 40)
         )
     monkeypatch.setattr("bsufs.solvers.path._FEW_ROWS", 10)
     few = sparsity_path(scatter, W, **{**SETTINGS, "drop_rate": 1e-3}).at(n_keep)

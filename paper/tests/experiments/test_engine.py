@@ -398,12 +398,7 @@ def start(spec, folder, n_jobs=2):
 def slow_spec():
     spec = small_spec()
     spec["methods"].append(
-        {
-            "label": "slow",
-            "selector": MISBEHAVING,
-            "parameters": {"how": "slow"},
-            "per_count": True,
-        }
+        {"label": "slow", "selector": MISBEHAVING, "parameters": {"how": "slow"}, "per_count": True}
     )
     return spec
 

@@ -53,10 +53,7 @@ class Console:
 
 
 def print_table(
-    title: str,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    stream: TextIO | None = None,
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], stream: TextIO | None = None
 ) -> None:
     """Print a table: set out on a terminal, tab-separated lines elsewhere."""
     stream = sys.stdout if stream is None else stream

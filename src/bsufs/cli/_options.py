@@ -59,8 +59,7 @@ ReportOption = Annotated[
     str | None, option("--report", "FILE", "A page with reasons and pictures; - to print.")
 ]
 SubsamplesOption = Annotated[
-    int,
-    option("--subsamples", "NUMBER", "Refits that tell how stable it is, for --report.", min=0),
+    int, option("--subsamples", "NUMBER", "Refits that tell how stable it is, for --report.", min=0)
 ]
 SeedOption = Annotated[int, option("--seed", "NUMBER", "Seed of all that is random.", min=0)]
 JobsOption = Annotated[

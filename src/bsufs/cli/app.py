@@ -55,10 +55,7 @@ class Program:
 
 
 BSUFS = Program(
-    "bsufs",
-    "bsufs.cli",
-    "Keep the most informative columns of a table, without labels.",
-    _EXAMPLES,
+    "bsufs", "bsufs.cli", "Keep the most informative columns of a table, without labels.", _EXAMPLES
 )
 
 

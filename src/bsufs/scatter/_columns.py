@@ -18,12 +18,7 @@ from bsufs._dask import call, compute, persist, total
 from bsufs._typing import Array, Indices
 from bsufs.scatter._base import RIDGE, Scatter, ridged_cholesky
 from bsufs.scatter._dense import LARGEST_GRAM, FactoredScatter
-from bsufs.scatter._eigen import (
-    NumberWanted,
-    from_other_side,
-    pairs_of_matrix,
-    pairs_of_operator,
-)
+from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix, pairs_of_operator
 
 # So few bytes of columns are solved faster here than by sending products around.
 _SMALL_HERE = 2**26

@@ -10,12 +10,7 @@ from scipy import linalg
 
 from bsufs._typing import Array, Indices
 from bsufs.scatter._base import RIDGE, Scatter, batches
-from bsufs.scatter._eigen import (
-    NumberWanted,
-    from_other_side,
-    pairs_of_matrix,
-    pairs_of_operator,
-)
+from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix, pairs_of_operator
 
 # With more samples than this, products with the data are cheaper than their Gram matrix.
 LARGEST_GRAM = 4096

@@ -14,12 +14,7 @@ from scipy import sparse
 from bsufs._typing import Array, Indices
 from bsufs.scatter._accumulate import safe_unit_exponent
 from bsufs.scatter._base import BATCH_BYTES, Scatter
-from bsufs.scatter._eigen import (
-    NumberWanted,
-    from_other_side,
-    pairs_of_matrix,
-    pairs_of_operator,
-)
+from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix, pairs_of_operator
 
 # Up to this size the Gram matrix of the shorter side is small beside what else is there.
 _SMALL = 128
@@ -111,10 +106,7 @@ class SparseScatter(Scatter):
         for first, last in itertools.pairwise(bounds.tolist()):
             start, stop = int(X.indptr[first]), int(X.indptr[last])
             indptr = X.indptr[first : last + 1] - X.indptr[first]
-            yield (
-                slice(first, last),
-                _csr(X.data[start:stop], X.indices[start:stop], indptr, d),
-            )
+            yield (slice(first, last), _csr(X.data[start:stop], X.indices[start:stop], indptr, d))
 
     def _restricted(self, columns: Indices) -> SparseScatter:
         other = copy.copy(self)

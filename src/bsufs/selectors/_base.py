@@ -125,7 +125,7 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
     _accepts_sparse: bool = False
     # A subclass with more parameters names theirs too; one without needs no such table.
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_features_to_select": NUMBER_OF_FEATURES,
+        "n_features_to_select": NUMBER_OF_FEATURES
     }
 
     # What every fitted selector has.

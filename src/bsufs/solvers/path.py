@@ -184,14 +184,7 @@ def sparsity_path(
         elif n_keep is not None and contest.n_remaining >= n_keep:
             kept = [Iterates(operator.rows, W, U_or_W, V)]
         progress = Progress(
-            len(lambdas),
-            max_iter,
-            objectives[-1],
-            contest.n_remaining,
-            operator.rows,
-            W,
-            U_or_W,
-            V,
+            len(lambdas), max_iter, objectives[-1], contest.n_remaining, operator.rows, W, U_or_W, V
         )
         if callback is not None and callback(progress):
             reason = "callback"
