@@ -415,7 +415,6 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the peak is read in the units of Linux")
 def test_the_peak_of_memory_does_not_grow_with_the_rows(tmp_path):
-    pytest.importorskip("resource", reason="peaks of memory are not told here")
     rng = np.random.default_rng(0)
     block = np.char.mod("%.5f", rng.standard_normal((400, 100)))
     rows = "".join(",".join(row) + "\n" for row in block)
