@@ -302,8 +302,11 @@ class ScoringSelector(BaseSelector):
     """Base class of the selectors that give each column a score and know no path.
 
     A subclass implements `_score`; it sees the columns in an order that depends on their contents
-    alone, and may set `components_` in that order. With ``n_features_to_select="auto"`` half of the
-    features are selected.
+    alone, and may set `components_` in that order.
+
+    Parameters
+    ----------
+    %(n_features_to_select)s
     """
 
     n_features_to_select: int | float | str = "auto"
