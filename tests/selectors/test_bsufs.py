@@ -920,3 +920,13 @@ def test_the_warning_points_at_the_caller():
     with pytest.warns(UserWarning, match="no feature remains") as caught:
         BSUFS(4, lambda_row=50.0).fit(table())
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rounding_does_not_decide_between_columns_that_play_the_same_part(seed):
+    X = np.random.default_rng(seed).standard_normal((30, 2)) @ [[1.0, 0.3], [0.0, 1.0]]
+    X = StandardScaler().fit_transform(X)
+    expected = BSUFS(1).fit(X).ranking_
+    for n_batches in (2, 3, 7):
+        stream = BSUFS(1).fit_batches(np.array_split(X, n_batches))
+        np.testing.assert_array_equal(stream.ranking_, expected)

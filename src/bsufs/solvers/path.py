@@ -24,6 +24,8 @@ from bsufs.stiefel import polar_factor
 
 # The iterates of every step with so few rows are kept; all of them where they are small beside S.
 _FEW_ROWS = 256
+# Norms of rows, which are at most one, count as equal when they agree in so many digits.
+_DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,8 @@ def sparsity_path(
         contest.lower_number(drop_rate)
         U = W if element is None else element.penalty.prox(element.center(W, U), element.step)
         center = row.center(W, V)
-        norms = row_norms(center)
+        # Rows that play the same part differ by rounding alone, which must not decide between them.
+        norms = np.round(row_norms(center), _DIGITS)
         alive, largest_dropped = contest.survivors(norms, operator)
         survival.record(norms, alive, operator.rows)
         weight = float(strength_for_threshold(largest_dropped, p)) / row.step
@@ -281,7 +284,9 @@ def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
         left = among.diagonal()
         candidates = waiting & forced[rows] if (waiting & forced[rows]).any() else waiting
         gain = np.einsum("ij,ij->i", across, across) / np.maximum(left, floor + (floor == 0))
-        best = int(np.argmax(np.where(candidates, gain, -1.0)))
+        best = int(
+            np.argmax(np.where(candidates, np.round(gain / (gain.max() or 1.0), _DIGITS), -1.0))
+        )
         order.append(best)
         waiting[best] = False
         if left[best] > floor[best]:
