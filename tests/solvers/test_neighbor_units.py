@@ -53,3 +53,13 @@ def test_two_rows_and_equal_rows_are_no_error():
     assert np.isfinite(in_neighbor_units(np.array([[0.0], [1.0]]), 3)).all()
     doubled = np.repeat(groups_beside_a_long_axis(20)[0], 4, axis=0)
     assert np.isfinite(in_neighbor_units(doubled, 3)).all()
+
+
+def test_rows_are_looked_at_some_at_a_time(monkeypatch):
+    scores, _ = groups_beside_a_long_axis()
+    expected = in_neighbor_units(scores, 3)
+    monkeypatch.setattr(
+        "bsufs.solvers.neighbor_units.batches",
+        lambda total, width: [slice(0, 7), slice(7, 100), slice(100, total)],
+    )
+    np.testing.assert_allclose(in_neighbor_units(scores, 3), expected, atol=1e-9)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from bsufs._typing import Array
+from bsufs.scatter._base import batches
 
 # Directions in which neighbors differ by less than this share of the largest are rounding.
 _SMALLEST = 1e-9
@@ -46,10 +47,13 @@ def in_neighbor_units(scores: Array, n_neighbors: int) -> Array:
     Z = scores - scores.mean(axis=0)
     Z = Z / np.sqrt((Z**2).mean(axis=0))
     directions = _unit_rows(Z)
-    cosines = directions @ directions.T
-    np.fill_diagonal(cosines, -np.inf)
     k = min(n_neighbors, len(Z) - 1)
-    near = np.argpartition(cosines, -k, axis=1)[:, -k:]
+    near = np.empty((len(Z), k), dtype=np.intp)
+    # Some rows at a time: all of them at once would make an array of n x n.
+    for rows in batches(len(Z), len(Z)):
+        cosines = directions[rows] @ directions.T
+        cosines[np.arange(len(cosines)), np.arange(len(Z))[rows]] = -np.inf
+        near[rows] = np.argpartition(cosines, -k, axis=1)[:, -k:]
     differences = (Z[:, None, :] - Z[near]).reshape(-1, Z.shape[1])
     values, axes = linalg.eigh(differences.T @ differences / len(differences), check_finite=False)
     if values[-1] <= 0.0:
