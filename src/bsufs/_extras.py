@@ -16,7 +16,7 @@ def install_hint(what: str, package: str | None, extra: str) -> str:
 
 
 @contextlib.contextmanager
-def needs(what: str, extra: str, otherwise: str = "") -> Iterator[None]:
+def needs(what: str, extra: str) -> Iterator[None]:
     """Say what to install where an import of another package fails."""
     try:
         yield
@@ -25,5 +25,4 @@ def needs(what: str, extra: str, otherwise: str = "") -> Iterator[None]:
         if error.name is None or error.name.split(".")[0] == "bsufs":
             raise
         hint = install_hint(what, error.name.split(".")[0], extra)
-        hint += f". Or {otherwise}." if otherwise else ""
         raise MissingExtraError(hint, name=error.name) from error

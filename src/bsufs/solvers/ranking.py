@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,8 @@ from numpy.typing import NDArray
 from bsufs._typing import Array, Mask
 from bsufs.penalties import ElementPenalty, RowPenalty, strength_for_threshold
 from bsufs.scatter import Scatter
-from bsufs.solvers.alternation import Callback, Coupling
+from bsufs.solvers.alternation import Coupling
 from bsufs.solvers.path import PathResult, sparsity_path
-from bsufs.solvers.w_steps import WStep
 
 
 @dataclass(frozen=True)
@@ -115,16 +115,7 @@ class ScaledModel:
 
 
 def rank_by_path(
-    model: ScaledModel,
-    W: Array,
-    *,
-    forced: Mask,
-    duplicates: Mask,
-    drop_rate: float = 0.05,
-    n_keep: int | None = None,
-    w_step: WStep | None = None,
-    max_iter: int = 500,
-    callback: Callback | None = None,
+    model: ScaledModel, W: Array, *, forced: Mask, duplicates: Mask, **settings: Any
 ) -> tuple[Array, PathResult]:
     """Score all features by how long they survive on the sparsity path.
 
@@ -136,16 +127,8 @@ def rank_by_path(
         Orthonormal start, usually the leading eigenvectors.
     forced, duplicates : arrays of bool of shape (d,)
         Features that are never eliminated, and those for which another one stands.
-    drop_rate : float, default=0.05
-        Share of the remaining features that each step eliminates.
-    n_keep : int, optional
-        The number of features at which the iterates are wanted, where it is known.
-    w_step : WStep, optional
-        How W is updated; one polar step by default.
-    max_iter : int, default=500
-        Steps at most.
-    callback : callable, optional
-        Called with a `Progress` after each step; a true answer stops the run.
+    **settings
+        Of `sparsity_path`: how fast, how long, and whom to tell.
 
     Returns
     -------
@@ -162,13 +145,9 @@ def rank_by_path(
         beta_row=model.beta_row,
         tau=model.tau,
         element=model.element,
-        drop_rate=drop_rate,
-        n_keep=n_keep,
         forced=forced,
         barred=duplicates,
-        w_step=w_step,
-        max_iter=max_iter,
-        callback=callback,
+        **settings,
     )
     constant = model.scatter.diagonal() <= 0
     return below_all_others(path.survival.scores(), duplicates, constant), path

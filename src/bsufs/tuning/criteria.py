@@ -263,7 +263,7 @@ class HeldOutReconstruction(Criterion):
                 "(1e-3, 1e-2, 1e-1, 1.0)."
             )
 
-    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:  # noqa: D102
+    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         return data.held_out_share(features, self.n_folds, self.ridges)
 
 
@@ -293,7 +293,7 @@ class PermutationGap(HeldOutReconstruction):
         super().__post_init__()
         _require_count("n_permutations", self.n_permutations, 1)
 
-    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:  # noqa: D102
+    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         shares = [
             data.held_out_share(features, self.n_folds, self.ridges, number)
             for number in range(self.n_permutations + 1)
@@ -337,7 +337,7 @@ class ClusteringAgreement(_OfClusterings):
 
     name = "clustering_agreement"
 
-    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:  # noqa: D102
+    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         selected, everything = (
             data.clusterings(which, self.n_clusters, self.n_runs) for which in (features, None)
         )
@@ -361,7 +361,7 @@ class RestartAgreement(_OfClusterings):
 
     name = "restart_agreement"
 
-    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:  # noqa: D102
+    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         runs = data.clusterings(features, self.n_clusters, self.n_runs)
         pairs = [
             clustering_similarities(one, runs[number + 1 :], self.measure)
@@ -382,7 +382,7 @@ class Redundancy(Criterion):
     name = "redundancy"
     larger_is_better = False
 
-    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:  # noqa: D102
+    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         return redundancy(data.X[:, features])
 
 
@@ -421,7 +421,7 @@ class SubsampleStability(Criterion):
         if not 0 < self.share < 1:
             raise ValueError(f"share must be between 0 and 1, got {self.share!r}.")
 
-    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:  # noqa: D102
+    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         if features.size == data.X.shape[1]:
             return 1.0  # There was nothing to choose, so nothing can differ.
         again = clone(selector).set_params(n_features_to_select=int(features.size))
