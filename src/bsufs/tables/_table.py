@@ -245,10 +245,20 @@ class Table:
         if matrix is not None:
             return matrix.astype(np.float64, copy=False)
         try:
-            return np.concatenate(list(self._parsed(self.names)))
+            return self._stacked()
         except LongRowError:
             self.rows.read_ahead(self.memory)
-            return np.concatenate(list(self._parsed(self.names)))
+            return self._stacked()
+
+    def _stacked(self) -> Array:
+        """Read all numbers into memory that is taken once, or again where it was too little."""
+        values, end = np.empty((self.rows.most_rows, self.n_features)), 0
+        for block in self._parsed(self.names):
+            start, end = end, end + len(block)
+            if end > len(values):
+                values = np.concatenate([values[:start], np.empty((end, self.n_features))])
+            values[start:end] = block
+        return values[:end]
 
     def _settle_missing(self, how: Missing) -> None:
         gaps, preparation = Gaps(self.names), self._preparation
