@@ -15,7 +15,7 @@ from bsufs.tables import TableError, open_table
 
 def _text(text, **options):
     data = text if isinstance(text, bytes) else text.encode()
-    return open_table(io.BytesIO(data), **options)
+    return open_table(io.BytesIO(data), **{"strict": True, **options})
 
 
 def test_numbers_names_and_carried_columns_come_apart():
@@ -146,10 +146,10 @@ def test_columns_keep_their_types(tmp_path):
     (cells,) = table.cells(table.names)
     assert [str(kind) for kind in cells.schema.types] == ["int64", "double"]
     with pytest.raises(TableError, match="'c' holds text"):
-        open_table(tmp_path / "t.parquet")
+        open_table(tmp_path / "t.parquet", strict=True)
     pq.write_table(pa.table({"a": [1], "d": [pd.Timestamp("2020-01-01")]}), tmp_path / "d.parquet")
     with pytest.raises(TableError, match="'d' holds text"):
-        open_table(tmp_path / "d.parquet")
+        open_table(tmp_path / "d.parquet", strict=True)
     pq.write_table(pa.table({"a": pa.array([], pa.int8()), "b": []}), tmp_path / "e.parquet")
     with pytest.raises(TableError, match="no rows"):
         open_table(tmp_path / "e.parquet")
@@ -251,7 +251,8 @@ def gappy(request, tmp_path):
     def open_text(text, **options):
         path = tmp_path / "t.csv"
         path.write_text(text)
-        return open_table(path, batch_rows=None if request.param == "held" else 2, **options)
+        batch_rows = None if request.param == "held" else 2
+        return open_table(path, **{"batch_rows": batch_rows, "strict": True, **options})
 
     return open_text
 

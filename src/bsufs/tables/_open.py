@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from bsufs._atomic import STANDARD
@@ -13,11 +14,13 @@ from bsufs._memory import available_memory, size_in_words
 from bsufs.tables._arrays import ArrayRows
 from bsufs.tables._columnar import ColumnarRows
 from bsufs.tables._files import TEXT, RawFile, TableError, kind_of, listed
+from bsufs.tables._kinds import Kind
 from bsufs.tables._prepare import Missing, Scale
 from bsufs.tables._rows import ROW_NAMES, Rows
 from bsufs.tables._table import Table
 from bsufs.tables._text import TextRows
 
+_OPTIONS = {"number": "--numbers", "category": "--categories", "date": "--dates"}
 _ARRAYS = (".npy", ".npz", ".mat", ".h5ad")
 # The share of the free memory that a table may take where nothing else is said.
 _SHARE_OF_MEMORY = 0.25
@@ -28,8 +31,10 @@ def open_table(
     *,
     ignore: Sequence[str] = (),
     label: str | None = None,
-    missing: Missing = "error",
+    missing: Missing | None = None,
     scale: Scale = "none",
+    kinds: Mapping[str, Kind] = MappingProxyType({}),
+    strict: bool = False,
     delimiter: str | None = None,
     header: bool = True,
     array: str | None = None,
@@ -54,11 +59,19 @@ def open_table(
         Columns that are no features and are carried along as they are.
     label : str, optional
         A column of classes, carried along as well.
-    missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, default="error"
-        What to do about missing and infinite values. "keep" leaves them, as NaN and inf; "median"
-        fills the numbers alone: what is written keeps its gaps.
-    scale : {"none", "standard"}, default="none"
-        "standard" gives all features mean 0 (unless sparse) and variance 1.
+    missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, optional
+        What to do about missing and infinite values. "keep" leaves them, as NaN and inf; "median",
+        the default unless `strict`, fills the numbers alone, so that what is written keeps its
+        gaps, and leaves out columns that are mostly missing; "error" is the default if `strict`.
+    scale : {"auto", "none", "standard"}, default="none"
+        "standard" gives all features mean 0 (unless sparse) and variance 1; "auto" does so where
+        they plainly share no unit.
+    kinds : mapping of str to {"number", "category", "date"}, optional
+        What columns are, whatever they look like.
+    strict : bool, default=False
+        Whether it is an error if a column holds no numbers. By default text with few different
+        values is a category, dates are days, and columns that name or count the rows, free text
+        and columns without values are left out and carried along: see `Table.columns`.
     delimiter : str, optional
         One character between the cells of text. By default a comma for .csv, a tab for .tsv, and
         for .txt and standard input whichever of comma, tab, semicolon and bar is most frequent
@@ -128,7 +141,22 @@ def open_table(
         )
     fits = whole_for is not None or not can_stream or needed <= limit
     hold = fits and batch_rows is None
-    return Table(rows, carried, limit, batch_rows, missing=missing, scale=scale, hold=hold)
+    for name in kinds:
+        if name not in rows.features:
+            raise TableError(
+                f"{source}: {_OPTIONS[kinds[name]]} {name!r} is no column of the table."
+            )
+    return Table(
+        rows,
+        carried,
+        limit,
+        batch_rows,
+        missing=missing or ("error" if strict else "median"),
+        scale=scale,
+        hold=hold,
+        kinds=kinds,
+        strict=strict,
+    )
 
 
 def _open_rows(
