@@ -11,6 +11,7 @@ import typer
 from bsufs._names import one_line
 from bsufs.cli import _options as options
 from bsufs.cli._console import Console, dump, print_table, write_text
+from bsufs.cli._limit import parse_limit
 
 _EPILOG = """
 [bold]Examples[/bold]
@@ -87,6 +88,8 @@ def select(
             "Other methods to show beside it; random columns are added as a baseline.",
         ),
     ] = None,
+    limit: options.LimitOption = None,
+    all_rows: options.AllRowsOption = False,
     must_keep: Annotated[
         list[str] | None,
         options.option("--must-keep", "NAMES", "Always select these: a,b or @file; repeatable."),
@@ -122,6 +125,7 @@ def select(
     given.must_keep = options.parse_names(must_keep)
     given.never_keep = options.parse_names(never_keep)
     given.others = None if others is None else options.parse_names(others)
+    given.limit = parse_limit(limit)
     given.tune = tune or criterion is not None
     if len(given.numbers) > 1 and not given.tune:
         raise ValueError(
@@ -143,9 +147,9 @@ def select(
     steps.validate_request(given)
     found = steps.read(given, console)
     selection = steps.fit(given, found, console)
-    outcomes = steps.compare(given, selection)
+    compared = steps.compare(given, selection)
     document = selection.document
-    page = None if report_file is None else steps.page(given, selection, outcomes)
+    page = None if report_file is None else steps.page(given, selection, compared)
     if output is not None:
         write_table(found.table, output, selection.best_first, order=given.order, force=force)
     lines = [f"{one_line(row['name'])}\n" for row in document["selected"]]
