@@ -89,9 +89,10 @@ class Judge:
     def __init__(self, given: Any, found: Input, classes: Classes | None) -> None:
         self.found, self.classes = found, classes
         self.seed, self.jobs, self.limit = given.seed, given.jobs, given.limit
-        self._evaluation = EvaluationData(found.sampled, given.seed)
-        # What all methods share is not to be counted among the seconds of the first.
-        self._scatter = found.data.scatter
+        with found.console.busy("computing the scatter matrix"):
+            self._evaluation = EvaluationData(found.sampled, given.seed)
+            # What all methods share is not to be counted among the seconds of the first.
+            self._scatter = found.data.scatter
 
     @property
     def n_rows(self) -> int:
@@ -161,6 +162,7 @@ def run_method(
         fitted, seconds = within(judge.limit, _fitted, fresh, data)
     except ValueError as error:
         return Outcome(judge.failure(name, str(error)))
+    judge.found.console.progress("judging what it selected")
     draws = [selected_best_first(selector) for selector in fitted]
     row = judge.row(name, draws, seconds, first, data.X.shape[0])
     return Outcome(row, fitted[0], draws[0])

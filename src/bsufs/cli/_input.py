@@ -67,6 +67,10 @@ class Input:
     def fit(self, selector: Any) -> Indices:
         """Fit a selector and return the columns it selects, best first."""
         if self.table.is_held:
+            self.console.progress("scatter matrix")
+            # Whoever selects, the curve of what is explained needs it.
+            _ = self.data.scatter
+            self.console.progress("")
             selector.fit(self.data_for(selector))
         else:
             selector.fit_batches(self._batches())
@@ -109,6 +113,7 @@ class Input:
         self, best_first: Indices, classes: Classes, seed: int
     ) -> dict[str, dict[str, float]]:
         """Run k-means on the selected columns, and on all where these are held."""
+        self.console.progress("k-means on the selected")
         if self.table.is_held:
             X = self.data.X
             parts = {"selected": X[:, best_first], "all": X}
@@ -151,6 +156,7 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
             array=given.array,
             memory=memory,
             whole_for=whole_for,
+            progress=console.progress,
         )
     for notice in table.notices:
         console.say(notice)

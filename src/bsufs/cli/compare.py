@@ -91,16 +91,18 @@ def compare(
     given.memory = None
     number = options.parse_number(n_features)
     given.limit = parse_limit(limit)
-    options.check_targets(table, force, json=json_file, csv=csv_file, report=report_file)
+    console = Console(quiet)
+    with console.busy("starting"):
+        options.check_targets(table, force, json=json_file, csv=csv_file, report=report_file)
 
-    from bsufs.cli import _comparison as comparison
-    from bsufs.cli import _methods as methods
-    from bsufs.cli._input import open_input
+        from bsufs.cli import _comparison as comparison
+        from bsufs.cli import _methods as methods
+        from bsufs.cli._input import open_input
 
     names = comparison.method_names(
         options.parse_names(method_names or [DEFAULT_METHODS]), "--methods"
     )
-    found = open_input(given, Console(quiet), whole_for="bsufs compare")
+    found = open_input(given, console, whole_for="bsufs compare")
     methods.check_number(number, found.table)
     classes = None if label is None else found.classes(label)
     with methods.at_most_threads(jobs):
