@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bsufs.tables import TableError, open_table
+from bsufs.tables import TableError, open_table, prepare
 
 N = 24
 
@@ -236,3 +236,25 @@ def test_any_cells_are_taken_alike_whole_and_in_batches(cells, batch_rows):
     whole = open_table(io.BytesIO(text.encode()), scale="auto")
     assert np.isfinite(whole.values).all()
     assert whole.values.shape == (len(cells), len(whole.matrix_names))
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow", "polars", "dict"])
+def test_data_frames_are_taken_like_files(kind, tmp_path):
+    frame = _frame(row=range(N), part=["p", None, "q", "r"] * 6)
+    expected = _open(frame, tmp_path, scale="auto")
+    given = {
+        "pandas": lambda: frame,
+        "arrow": lambda: pa.Table.from_pandas(frame),
+        "polars": lambda: pytest.importorskip("polars").from_pandas(frame),
+        "dict": lambda: frame.to_dict("list"),
+    }[kind]()
+    table = prepare(given)
+    assert table.columns == expected.columns
+    np.testing.assert_array_equal(table.values, expected.values)
+    with pytest.raises(TableError, match="the table: --ignore 'zzz' is no column"):
+        prepare(given, ignore=["zzz"])
+
+
+def test_cells_of_several_kinds_in_one_column_become_text():
+    frame = pd.DataFrame({"a": [1, "x", None, 2.5] * 5, "b": range(20), "c": [1, 2] * 10})
+    assert prepare(frame).columns[0].categories == ("1", "2.5", "x")

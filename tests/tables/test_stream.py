@@ -220,3 +220,15 @@ def test_names_with_dots_are_no_nested_columns(tmp_path):
     pq.write_table(pa.table({"a": [1.0, 2], "a.b": [3.0, 4], "c": [5.0, 6]}), path)
     (cells,) = open_table(path).cells(["c", "a"])
     assert cells.to_pydict() == {"c": [5.0, 6], "a": [1.0, 2]}
+
+
+def test_how_far_it_is_read_and_written_is_told(tmp_path):
+    (tmp_path / "t.csv").write_text(some_text(900))
+    told = []
+    table = open_table(tmp_path / "t.csv", ignore=["id"], batch_rows=100, progress=told.append)
+    assert told[-1].endswith("KB")
+    list(table.batches())
+    assert told[-1] == "900 rows"
+    told.clear()
+    write_table(table, tmp_path / "small.csv", [0])
+    assert told[-1] == "900 of 900 rows"

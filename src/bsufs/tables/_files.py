@@ -13,7 +13,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -74,7 +74,13 @@ def unreadable(source: str, kind: str, error: Exception) -> TableError:
 class RawFile:
     """Bytes that can be read again and again: of a file, or held where they come only once."""
 
-    def __init__(self, path: str | os.PathLike[str] | BinaryIO, most_bytes: float) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | BinaryIO,
+        most_bytes: float,
+        progress: Callable[[str], None] = lambda detail: None,
+    ) -> None:
+        self.progress = progress
         self._data: bytes | None = None
         self.path: Any = path
         if hasattr(path, "read"):
@@ -100,7 +106,7 @@ class RawFile:
         held = io.BytesIO()
         # Beside the bytes there will be the numbers, and what is made of them.
         while 3 * held.tell() <= most_bytes and held.write(stream.read(_CHUNK_BYTES)):
-            pass
+            self.progress(size_in_words(held.tell()))
         self.source, self._data = source, held.getvalue()
         if 3 * held.tell() > most_bytes:
             raise TableError(
@@ -203,6 +209,7 @@ def sniff(file: RawFile) -> Sniffed:
             n_feeds += text.count(b"\n")
             n_returns += text.count(b"\r")
             n_bytes += len(chunk)
+            file.progress(size_in_words(n_bytes))
     if not has_ink:
         raise TableError(f"{file.source}: the file is empty.")
     if not is_utf_16:

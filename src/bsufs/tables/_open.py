@@ -5,14 +5,14 @@ from __future__ import annotations
 import difflib
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from bsufs._atomic import STANDARD
 from bsufs._memory import available_memory, size_in_words
 from bsufs.tables._arrays import ArrayRows
-from bsufs.tables._columnar import ColumnarRows
+from bsufs.tables._columnar import ColumnarRows, FrameRows
 from bsufs.tables._files import TEXT, RawFile, TableError, kind_of, listed
 from bsufs.tables._kinds import Kind
 from bsufs.tables._prepare import Missing, Scale
@@ -41,6 +41,7 @@ def open_table(
     memory: int | None = None,
     batch_rows: int | None = None,
     whole_for: str | None = None,
+    progress: Callable[[str], None] = lambda detail: None,
 ) -> Table:
     r"""Open a table; its extension says what it is.
 
@@ -88,6 +89,9 @@ def open_table(
     whole_for : str, optional
         What needs the whole table, for the message where it does not fit: it is held then, or an
         error raised.
+    progress : callable, optional
+        Called now and then with how far it has been read, such as "1,000 rows"; also when its
+        batches are gone through and when it is written.
 
     Returns
     -------
@@ -118,12 +122,9 @@ def open_table(
         raise TableError(f"batch_rows must be at least 1, got {batch_rows}.")
     most = available_memory() if memory is None else memory
     limit = int(most * _SHARE_OF_MEMORY) if memory is None else memory
-    rows = _open_rows(path, most, delimiter, header, array)
-    _check_names(rows)
+    rows = _open_rows(path, most, delimiter, header, array, progress)
     source, needed = rows.file.source, rows.memory_to_hold or 0
-    if rows.n_rows == 0:
-        raise TableError(f"{source}: {rows.empty}")
-    carried = _columns_to_carry(rows, ignore, label)
+    carried = _columns_to_carry(rows, ignore, label, kinds)
     can_stream = rows.memory_to_hold is not None and not rows.file.is_held
     if batch_rows is not None and not can_stream:
         raise TableError(
@@ -141,11 +142,6 @@ def open_table(
         )
     fits = whole_for is not None or not can_stream or needed <= limit
     hold = fits and batch_rows is None
-    for name in kinds:
-        if name not in rows.features:
-            raise TableError(
-                f"{source}: {_OPTIONS[kinds[name]]} {name!r} is no column of the table."
-            )
     return Table(
         rows,
         carried,
@@ -159,15 +155,75 @@ def open_table(
     )
 
 
+def prepare(
+    frame: Any,
+    *,
+    ignore: Sequence[str] = (),
+    missing: Missing | None = None,
+    scale: Scale = "auto",
+    kinds: Mapping[str, Kind] = MappingProxyType({}),
+    strict: bool = False,
+) -> Table:
+    """Turn a data frame with columns of all kinds into numbers to select from.
+
+    Parameters
+    ----------
+    frame : data frame of pandas or polars, pyarrow.Table, or what pandas makes a data frame of
+        The table, with a name for every column. It is not changed.
+    ignore : sequence of str, default=()
+        Columns that are no features.
+    missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, optional
+        What to do about missing values: see `open_table`.
+    scale : {"auto", "none", "standard"}, default="auto"
+        Whether to give the columns variance 1: see `open_table`.
+    kinds : mapping of str to {"number", "category", "date"}, optional
+        What columns are, whatever they look like.
+    strict : bool, default=False
+        Whether it is an error if a column holds no numbers.
+
+    Returns
+    -------
+    Table
+        Its `values` are the matrix, `groups` says which columns of it belong together (hand it to
+        the selector), `names` are the features, and `columns` is the record of every decision.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bsufs.tables import prepare
+    >>> frame = pd.DataFrame({"id": range(20), "x": [1.5, 2, 4, 1] * 5, "kind": ["a", "b"] * 10})
+    >>> table = prepare(frame)
+    >>> table.names, table.values.shape
+    (('x', 'kind'), (20, 2))
+    >>> table.columns[0].kind, table.columns[0].why
+    ('left out', 'it counts the rows')
+    """
+    rows = FrameRows(frame)
+    return Table(
+        rows,
+        _columns_to_carry(rows, ignore, None, kinds),
+        available_memory(),
+        missing=missing or ("error" if strict else "median"),
+        scale=scale,
+        kinds=kinds,
+        strict=strict,
+    )
+
+
 def _open_rows(
-    path: Any, most_bytes: int, delimiter: str | None, header: bool, array: str | None
+    path: Any,
+    most_bytes: int,
+    delimiter: str | None,
+    header: bool,
+    array: str | None,
+    progress: Callable[[str], None],
 ) -> Rows:
     """Open a file as what it is by its name; standard input and open files hold text."""
     is_stream = hasattr(path, "read") or os.fspath(path) == STANDARD
     kind = ".txt" if is_stream else _kind(path)
     if array is not None and kind not in _ARRAYS:
         raise TableError(f"{path}: --array is for .npz and .mat files only.")
-    file = RawFile(path, most_bytes)
+    file = RawFile(path, most_bytes, progress)
     if kind in _ARRAYS:
         return ArrayRows(file, kind, array)
     if kind in TEXT:
@@ -203,15 +259,22 @@ def _check_names(rows: Rows) -> None:
         )
 
 
-def _columns_to_carry(rows: Rows, ignore: Sequence[str], label: str | None) -> tuple[str, ...]:
+def _columns_to_carry(
+    rows: Rows, ignore: Sequence[str], label: str | None, kinds: Mapping[str, Kind]
+) -> tuple[str, ...]:
     """Return the columns that are no features, in the order of the file."""
+    _check_names(rows)
     source, columns = rows.file.source, set(rows.names)
-    for option, asked in (("--ignore", ignore), ("--label", [] if label is None else [label])):
-        for name in asked:
-            if name not in columns:
-                near = difflib.get_close_matches(name, rows.names, n=1)
-                hint = f"Did you mean {near[0]!r}?" if near else f"There are {listed(rows.names)}."
-                raise TableError(f"{source}: {option} {name!r} is no column of the table. {hint}")
+    if rows.n_rows == 0:
+        raise TableError(f"{source}: {rows.empty}")
+    asked = [("--ignore", name) for name in ignore]
+    asked += [] if label is None else [("--label", label)]
+    asked += [(_OPTIONS[kind], name) for name, kind in kinds.items()]
+    for option, name in asked:
+        if name not in columns:
+            near = difflib.get_close_matches(name, rows.names, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"There are {listed(rows.names)}."
+            raise TableError(f"{source}: {option} {name!r} is no column of the table. {hint}")
     wanted = {*rows.row_names, *ignore, label}
     carried = tuple(name for name in rows.names if name in wanted)
     if rows.ambiguous & wanted:

@@ -465,13 +465,14 @@ class Table:
 
     def _record_batches(self, names: Sequence[str]) -> Iterator[Any]:
         """Go through columns of the file, which must not change in between."""
-        file, n_rows = self.rows.file, 0
+        file, known, n_rows = self.rows.file, self.rows.n_rows, 0
         file.check_unchanged()
         try:
             most_rows = None if self.is_held else self._rows_at_once(names)
             for batch in self.rows.batches(names, most_rows):
                 if batch.num_rows:
                     n_rows += batch.num_rows
+                    file.progress(f"{n_rows:,} of {known:,} rows" if known else f"{n_rows:,} rows")
                     yield batch
         except Exception:
             # What makes no sense may do so because somebody writes to the file.
