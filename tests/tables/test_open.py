@@ -1,6 +1,9 @@
+import bz2
 import gzip
 import io
+import lzma
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -323,3 +326,99 @@ def test_numbers_of_unusual_precision(tmp_path):
         table = open_table(tmp_path / "t.npy")
         np.testing.assert_array_equal(table.values, np.eye(3))
         assert next(table.cells(["x1"]))[0].to_pylist() == [0, 1, 0]
+
+
+PLAIN = b"a,b\n1,2\n3,5\n"
+
+
+def _zip(members):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv.bz2", bz2.compress(PLAIN)),
+        ("t.csv.xz", lzma.compress(PLAIN)),
+        ("t.csv.zip", _zip({"t.csv": PLAIN})),
+        ("t.csv", PLAIN.replace(b",", b";")),
+        ("t.csv", b"sep=;\n" + PLAIN.replace(b",", b";")),
+        ("t.csv", b"# made by\n# a program, with care, and commas\n" + PLAIN),
+        ("t.tsv", b"#a\tb\n1\t2\n3\t5\n"),
+        ("t.csv", b'"a"\t"b"\n1\t2\n3\t5\n'),
+    ],
+)
+def test_packings_marks_and_comments(name, content, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    table = open_table(tmp_path / name)
+    assert [name.lstrip("#") for name in table.names] == ["a", "b"]
+    np.testing.assert_array_equal(table.values, [[1, 2], [3, 5]])
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (bz2.compress(PLAIN)[:-6], "truncated or damaged"),
+        (b"BZh9" + b"x" * 40, "damaged"),
+        (lzma.compress(PLAIN)[:-9], "truncated or damaged"),
+        (_zip({"t.csv": PLAIN})[:-30], "truncated or damaged"),
+        (_zip({"t.csv": PLAIN, "u.csv": PLAIN}), "must hold one text file"),
+        (_zip({}), "truncated or damaged|must hold one|zero bytes"),
+        (_zip({"t.png": PLAIN}), "but holds 't.png'"),
+        (b"# only\n# comments\n", "one column|no row"),
+    ],
+)
+def test_what_is_wrong_with_a_packing(content, words):
+    with pytest.raises(TableError, match=words):
+        _text(content)
+
+
+def test_the_header_of_r_names_no_row_names():
+    table = _text("a b\nr1 1 2\nr2 3 4\n", delimiter=" ")
+    assert table.names == ("a", "b")
+    assert table.others[""].tolist() == ["r1", "r2"]
+
+
+def test_a_first_line_of_numbers_is_noticed():
+    assert "use --no-header" in _text("1,2\n3,4\n").notices[0]
+    assert _text("1,b\n3,4\n").notices == ()
+
+
+def test_a_format_may_be_told(tmp_path):
+    (tmp_path / "t").write_bytes(PLAIN)
+    assert open_table(tmp_path / "t", file_format="csv").names == ("a", "b")
+    with pytest.raises(TableError, match="--format csv"):
+        open_table(tmp_path / "t")
+    with pytest.raises(TableError, match="the extension must say what --format is"):
+        open_table(tmp_path / "t", file_format="docx")
+    with pytest.raises(TableError, match="Download it"):
+        open_table("https://example.org/t.csv")
+
+
+def test_options_of_text_are_refused_elsewhere(tmp_path):
+    np.save(tmp_path / "a.npy", np.eye(3))
+    with pytest.raises(TableError, match="--delimiter is for text only"):
+        open_table(tmp_path / "a.npy", delimiter=";")
+    with pytest.raises(TableError, match="--no-header is for text only"):
+        open_table(tmp_path / "a.npy", header=False)
+
+
+def test_sheets_of_a_workbook(tmp_path):
+    pytest.importorskip("openpyxl")
+    frame = pd.DataFrame({"a": [1, 3, 9], "b": [2.5, 4, None], "c": ["x", "y", "x"]})
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
+        frame.to_excel(book, sheet_name="first", index=False)
+        (10 * frame[["a", "b"]]).to_excel(book, sheet_name="second", index=False)
+    table = open_table(tmp_path / "t.xlsx", missing="keep")
+    assert table.names == ("a", "b")
+    np.testing.assert_array_equal(table.values, frame[["a", "b"]])
+    assert open_table(tmp_path / "t.xlsx", array="second").values[0].tolist() == [10, 25]
+    with pytest.raises(TableError, match="there are 'first', 'second'"):
+        open_table(tmp_path / "t.xlsx", array="third")
+    (tmp_path / "u.xlsx").write_bytes(b"nothing of the kind")
+    with pytest.raises(TableError, match="cannot be read as a spreadsheet"):
+        open_table(tmp_path / "u.xlsx")

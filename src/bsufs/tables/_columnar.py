@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
-from bsufs.tables._files import PARQUET, RawFile, unreadable
+from bsufs._extras import needs
+from bsufs.tables._files import PARQUET, RawFile, TableError, listed, unreadable
 from bsufs.tables._rows import ROW_NAMES, Rows
 
 # A column of a Parquet file is read through a window of so many bytes.
@@ -93,6 +95,32 @@ class FrameRows(Rows):
 
     def batches(self, names: Sequence[str], most_rows: int | None) -> Iterator[Any]:
         yield from self._table.select(list(names)).to_batches()
+
+
+def excel_rows(file: RawFile, sheet: str | None) -> Rows:
+    """Return the rows of a sheet of a workbook, the first by default."""
+    import pandas as pd
+
+    with needs("reading .xlsx files", "excel"):
+        import_module("openpyxl")
+    with file.open() as stream:
+        try:
+            sheets = pd.ExcelFile(stream, engine="openpyxl")
+            names = [str(name) for name in sheets.sheet_names]
+            if sheet is not None and sheet not in names:
+                raise TableError(
+                    f"{file.source}: --array must name a sheet, got {sheet!r}; there are "
+                    f"{listed(names)}."
+                )
+            frame = sheets.parse(sheet or 0)
+        except TableError:
+            raise
+        # What the reader raises on foreign bytes depends on where they cease to make sense.
+        except Exception as error:
+            raise unreadable(file.source, "spreadsheet", error) from error
+    rows = FrameRows(frame)
+    rows.file = file
+    return rows
 
 
 def _from_pandas(frame: Any) -> Any:

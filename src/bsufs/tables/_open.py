@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -12,8 +13,8 @@ from typing import Any, BinaryIO
 from bsufs._atomic import STANDARD
 from bsufs._memory import available_memory, size_in_words
 from bsufs.tables._arrays import ArrayRows
-from bsufs.tables._columnar import ColumnarRows, FrameRows
-from bsufs.tables._files import TEXT, RawFile, TableError, kind_of, listed
+from bsufs.tables._columnar import ColumnarRows, FrameRows, excel_rows
+from bsufs.tables._files import EXCEL, PACKED, TEXT, RawFile, TableError, kind_of, listed
 from bsufs.tables._kinds import Kind
 from bsufs.tables._prepare import Missing, Scale
 from bsufs.tables._rows import ROW_NAMES, Rows
@@ -22,6 +23,8 @@ from bsufs.tables._text import TextRows
 
 _OPTIONS = {"number": "--numbers", "category": "--categories", "date": "--dates"}
 _ARRAYS = (".npy", ".npz", ".mat", ".h5ad")
+_MATRICES = (".npz", ".mat")
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 # The share of the free memory that a table may take where nothing else is said.
 _SHARE_OF_MEMORY = 0.25
 
@@ -38,6 +41,7 @@ def open_table(
     delimiter: str | None = None,
     header: bool = True,
     array: str | None = None,
+    file_format: str | None = None,
     memory: int | None = None,
     batch_rows: int | None = None,
     whole_for: str | None = None,
@@ -45,9 +49,10 @@ def open_table(
 ) -> Table:
     r"""Open a table; its extension says what it is.
 
-    Text (.csv, .tsv, .txt, each also with .gz) is UTF-8, UTF-16 with a byte order mark, or else
-    Latin-1, with a notice. Also .parquet, .feather, .npy, .npz, .mat (up to version 7) and .h5ad
-    (needs the extra ``h5ad``). Nothing is ever unpickled.
+    Text (.csv, .tsv, .txt, each also packed as .gz, .bz2, .xz or .zip) is UTF-8, UTF-16 with a byte
+    order mark, or else Latin-1, with a notice. Also .parquet, .feather, .npy, .npz, .mat (up to
+    version 7), .h5ad (needs the extra ``h5ad``) and .xlsx (extra ``excel``). Nothing is ever
+    unpickled. In front of text, lines that begin with # and a line such as "sep=;" are no rows.
 
     The numbers are held where they fit into memory. Text and Parquet files that do not fit are read
     again for every pass, with the same numbers.
@@ -74,13 +79,15 @@ def open_table(
         values is a category, dates are days, and columns that name or count the rows, free text
         and columns without values are left out and carried along: see `Table.columns`.
     delimiter : str, optional
-        One character between the cells of text. By default a comma for .csv, a tab for .tsv, and
-        for .txt and standard input whichever of comma, tab, semicolon and bar is most frequent
-        in the first line.
+        One character between the cells of text. By default a tab for .tsv, and else whichever of
+        comma, tab, semicolon and bar is most frequent in the first line.
     header : bool, default=True
         Whether the first line of text holds the names. Without, they are x0, x1, and so on.
     array : str, optional
-        Which matrix of a .npz or .mat file to take, where there are several.
+        Which matrix of a .npz or .mat file to take, where there are several, or which sheet of a
+        .xlsx file.
+    file_format : str, optional
+        What the file is, such as "csv", where its name does not say it.
     memory : int, optional
         How many bytes the table may take to be held; by default a quarter of what is free.
     batch_rows : int, optional
@@ -122,7 +129,7 @@ def open_table(
         raise TableError(f"batch_rows must be at least 1, got {batch_rows}.")
     most = available_memory() if memory is None else memory
     limit = int(most * _SHARE_OF_MEMORY) if memory is None else memory
-    rows = _open_rows(path, most, delimiter, header, array, progress)
+    rows = _open_rows(path, most, delimiter, header, array, file_format, progress)
     source, needed = rows.file.source, rows.memory_to_hold or 0
     carried = _columns_to_carry(rows, ignore, label, kinds)
     can_stream = rows.memory_to_hold is not None and not rows.file.is_held
@@ -216,26 +223,43 @@ def _open_rows(
     delimiter: str | None,
     header: bool,
     array: str | None,
+    file_format: str | None,
     progress: Callable[[str], None],
 ) -> Rows:
     """Open a file as what it is by its name; standard input and open files hold text."""
-    is_stream = hasattr(path, "read") or os.fspath(path) == STANDARD
-    kind = ".txt" if is_stream else _kind(path)
-    if array is not None and kind not in _ARRAYS:
-        raise TableError(f"{path}: --array is for .npz and .mat files only.")
+    kind = _kind(path, file_format)
+    of_text = {"--delimiter": delimiter is not None, "--no-header": not header}
+    for option, is_given in of_text.items():
+        if is_given and kind not in TEXT:
+            raise TableError(f"{path}: {option} is for text only, and this is a {kind} file.")
+    if array is not None and kind not in (*_MATRICES, *EXCEL):
+        raise TableError(f"{path}: --array is for {' '.join(_MATRICES)} and {EXCEL[0]} files only.")
     file = RawFile(path, most_bytes, progress)
     if kind in _ARRAYS:
         return ArrayRows(file, kind, array)
     if kind in TEXT:
-        return TextRows(file, delimiter or TEXT[kind], header)
+        return TextRows(file, delimiter or (None if kind == ".csv" else TEXT[kind]), header)
+    if kind in EXCEL:
+        return excel_rows(file, array)
     return ColumnarRows(file, kind)
 
 
-def _kind(path: str | os.PathLike[str]) -> str:
+def _kind(path: Any, file_format: str | None) -> str:
+    """Return what a file is by its name, or by what the user says."""
+    is_stream = hasattr(path, "read") or os.fspath(path) == STANDARD
+    if file_format is not None:
+        return kind_of(f"x.{file_format.lstrip('.')}", (*_ARRAYS, *EXCEL), "--format is")
+    if is_stream:
+        return ".txt"
+    if _URL.match(os.fspath(path)):
+        raise TableError(f"{path}: tables are not downloaded. Download it, and name the file.")
     try:
-        cure = " Rename the file, or pipe text in and read '-'."
-        return kind_of(path, _ARRAYS, "the file is", cure)
+        cure = " Rename the file, or say what it is with --format, as in --format csv."
+        return kind_of(path, (*_ARRAYS, *EXCEL), "the file is", cure, PACKED)
     except TableError:
+        # Pipes have no name, and mostly hold text.
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+            return ".txt"
         # A missing file or a folder is the better thing to complain about.
         with open(path, "rb"):
             raise
