@@ -422,3 +422,14 @@ def test_sheets_of_a_workbook(tmp_path):
     (tmp_path / "u.xlsx").write_bytes(b"nothing of the kind")
     with pytest.raises(TableError, match="cannot be read as a spreadsheet"):
         open_table(tmp_path / "u.xlsx")
+
+
+def test_rows_may_be_the_features(tmp_path):
+    table = _text("gene,s1,s2,s3\ng1,1,2,3\ng2,4,,6\n", transpose=True, missing="keep")
+    assert table.names == ("g1", "g2")
+    np.testing.assert_array_equal(table.values, [[1, 4], [2, np.nan], [3, 6]])
+    assert table.others[""].tolist() == ["s1", "s2", "s3"]
+    with pytest.raises(TableError, match="'s2' holds text"):
+        _text("gene,s1,s2\ng1,1,x\ng2,4,5\n", transpose=True)
+    with pytest.raises(TableError, match="'g1' occurs more than once"):
+        _text("gene,s1,s2\ng1,1,2\ng1,4,5\n", transpose=True)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
+import numpy as np
+
 from bsufs._atomic import STANDARD
 from bsufs._memory import available_memory, size_in_words
 from bsufs.tables._arrays import ArrayRows
@@ -42,6 +44,7 @@ def open_table(
     header: bool = True,
     array: str | None = None,
     file_format: str | None = None,
+    transpose: bool = False,
     memory: int | None = None,
     batch_rows: int | None = None,
     whole_for: str | None = None,
@@ -88,6 +91,9 @@ def open_table(
         .xlsx file.
     file_format : str, optional
         What the file is, such as "csv", where its name does not say it.
+    transpose : bool, default=False
+        Whether the rows of the file are the features, such as genes, with their names in its first
+        column. The table is held then.
     memory : int, optional
         How many bytes the table may take to be held; by default a quarter of what is free.
     batch_rows : int, optional
@@ -130,6 +136,8 @@ def open_table(
     most = available_memory() if memory is None else memory
     limit = int(most * _SHARE_OF_MEMORY) if memory is None else memory
     rows = _open_rows(path, most, delimiter, header, array, file_format, progress)
+    if transpose:
+        rows = _transposed(rows, most)
     source, needed = rows.file.source, rows.memory_to_hold or 0
     carried = _columns_to_carry(rows, ignore, label, kinds)
     can_stream = rows.memory_to_hold is not None and not rows.file.is_held
@@ -242,6 +250,21 @@ def _open_rows(
     if kind in EXCEL:
         return excel_rows(file, array)
     return ColumnarRows(file, kind)
+
+
+def _transposed(rows: Rows, memory: int) -> Rows:
+    """Return the columns of a file as rows; the first column holds the names of the others."""
+    import pyarrow as pa
+
+    _check_names(rows)
+    first = rows.names[0]
+    table = Table(rows, (first,), memory, missing="keep")
+    (cells,) = pa.Table.from_batches(table.cells([first])).columns
+    names = [str(cell) for cell in cells.to_pylist()]
+    columns = [pa.array(table.names), *map(pa.array, np.ascontiguousarray(table.values))]
+    turned = FrameRows(pa.table(columns, names=[ROW_NAMES, *names]))
+    turned.file, turned.row_names = rows.file, (ROW_NAMES,)
+    return turned
 
 
 def _kind(path: Any, file_format: str | None) -> str:

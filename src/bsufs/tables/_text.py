@@ -142,7 +142,7 @@ class TextRows(Rows):
     def _what_is_uneven(self, error: Exception) -> str:
         with self._records() as records:
             try:
-                for record in records:
+                for record in islice(records, int(self._header), None):
                     if record and len(record) != len(self.names):
                         line = self._n_before + records.line_num
                         return (
