@@ -82,9 +82,12 @@ def compare(
     k-means on them finds the clusters that it finds on all columns. Random columns are the mean of
     ten draws.
 
+    On more than 4096 rows, methods that look for neighbors are compared on a random sample, and so
+    is what needs more than the scatter; the output says where, and --all-rows takes all rows.
+
     With -k auto the first method decides how many features all of them select. A method that
-    fails is reported, and the others go on. The report is that of the first method, with the
-    comparison.
+    fails, or takes longer than --limit, is reported, and the others go on. The report is that of
+    the first method, with the comparison.
     """
     given = options.given_options(context)
     # The whole table is held, however much that takes.
