@@ -292,3 +292,14 @@ def test_components_that_are_not_there_are_refused(components):
     X = np.random.default_rng(0).standard_normal((50, 8))
     with pytest.raises(ValueError, match="components must hold whole numbers from 1 to 8"):
         ClusterAlignment(2, components=components).fit(X)
+
+
+def test_named_components_in_batches_and_on_dask():
+    X, _, _ = two_groupings()
+    selector = ClusterAlignment(6, components=[2, 3])
+    held = clone(selector).fit(X).ranking_
+    streamed = clone(selector).fit_batches(np.array_split(X, 5))
+    np.testing.assert_array_equal(streamed.ranking_, held)
+    array = pytest.importorskip("dask.array")
+    blocks = array.from_array(X, chunks=(40, 40))
+    np.testing.assert_array_equal(clone(selector).fit(blocks).ranking_, held)
