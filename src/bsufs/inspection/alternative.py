@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -152,8 +152,11 @@ def alternatives(selector: Any, X: Any = None, n: int = 3) -> list[Alternative]:
     """
     if not isinstance(n, Integral) or n < 1:
         raise ValueError(f"n must be a whole number from 1, got {n!r}. 3 is usual.")
-    main = getattr(selector, "best_estimator_", selector) if hasattr(selector, "fit") else None
-    X = selector if main is None and X is None else X
+    main = None
+    if isinstance(selector, BaseEstimator):
+        main = getattr(selector, "best_estimator_", selector)
+    elif X is None:
+        X = selector
     if X is None:
         raise ValueError(
             "X must be the data that the selector was fitted to, got None: a selector does not "
@@ -179,8 +182,8 @@ def alternatives(selector: Any, X: Any = None, n: int = 3) -> list[Alternative]:
     for first in range(0, min(n * _GROUP, len(shares)), _GROUP):
         group = np.arange(first, min(first + _GROUP, len(shares)))
         fitted.append(clone(template).set_params(components=(group + 1).tolist()).fit(data))
-        sizes, stability = _clusters(fitted[-1], scores, group)
-        shown.append((tuple((group + 1).tolist()), float(shares[group].sum()), sizes, stability))
+        share = min(float(shares[group].sum()), 1.0)
+        shown.append((tuple((group + 1).tolist()), share, *_clusters(fitted[-1], scores, group)))
     return [
         Alternative(
             one,
