@@ -119,14 +119,14 @@ def stability(name: str, label: str) -> float:
     return float(np.mean([index.value for index in found]))
 
 
-def variants(name: str) -> list[float]:
+def variants(name: str, settings: Iterable[tuple[Any, ...]]) -> list[float]:
     """Return the ACC of every variant of the default, the mean over k."""
     X, y = load(name)
     data = FitData(X)
     default = ClusterAlignment(max(SIZES)).fit(data)
     (automatic,), n_rows = default.n_clusters_, min(X.shape[0], default.max_samples)
     found = []
-    for n_neighbors, n_runs, components, factor in VARIANTS:
+    for n_neighbors, n_runs, components, factor in settings:
         selector = clone(default).set_params(n_neighbors=n_neighbors, n_runs=n_runs)
         if components != "two views":
             most = most_components(n_rows, min(components, data.scatter.max_rank))
@@ -249,7 +249,7 @@ def print_stability(names: list[str], stability: Callable[..., Any]) -> None:
 
 def print_variants(names: list[str], variants: Callable[..., Any]) -> None:
     """Print, for each dataset, the variant that is best on the others and its ACC there."""
-    table = np.array([variants(name) for name in names])
+    table = np.array([variants(name, VARIANTS) for name in names])
     rows, found = [], {}
     for i, name in enumerate(names):
         best = int(np.argmax(np.delete(table, i, axis=0).mean(axis=0))) if len(names) > 1 else 0
