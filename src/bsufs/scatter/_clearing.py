@@ -114,3 +114,9 @@ def clear_rows(joint: Array, level: Array) -> tuple[Array, Clearing]:
         row -= regressors @ coefficients
     X[:, nothing_left(before, np.einsum("ij,ij->j", X, X))] = 0.0
     return X, Clearing(level, coefficients)
+
+
+def weighted_mean(X: Array, weight: Array | None) -> Array:
+    """Return the mean of each column."""
+    mean: Array = X.mean(axis=0) if weight is None else weight @ X / weight.sum()
+    return mean

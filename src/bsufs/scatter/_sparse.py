@@ -15,7 +15,7 @@ from scipy import sparse
 from bsufs._typing import Array, Indices
 from bsufs.scatter._accumulate import safe_unit_exponent
 from bsufs.scatter._base import BATCH_BYTES, Scatter
-from bsufs.scatter._clearing import Clearing, nothing_left, whitening
+from bsufs.scatter._clearing import Clearing, nothing_left, weighted_mean, whitening
 from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix, pairs_of_operator
 
 # Up to this size the Gram matrix of the shorter side is small beside what else is there.
@@ -102,7 +102,7 @@ class SparseScatter(Scatter):
         if sample_weight is not None and not sample_weight.all():
             Z = Z[sample_weight > 0]
         left = np.column_stack([self._X @ level, Z])
-        left -= np.average(left, axis=0, weights=weight)
+        left -= weighted_mean(left, weight)
         weighted = left if weight is None else left * weight[:, None]
         across = self._X.T @ weighted - np.multiply.outer(self._mean, weighted.sum(axis=0))
         gram = left.T @ weighted

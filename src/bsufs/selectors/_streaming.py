@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, Self
@@ -11,12 +11,21 @@ import numpy as np
 from scipy import sparse
 
 from bsufs._typing import Array, Indices, Mask
-from bsufs.scatter import Scatter, ScatterAccumulator, SparseScatter
+from bsufs.scatter import Scatter, ScatterAccumulator, SparseScatter, make_scatter
 from bsufs.selectors._base import BaseSelector
 from bsufs.selectors._cluster_shares import LocalRows, SampleOfRows
 from bsufs.selectors._columns import ContentKey
-from bsufs.selectors._dask_input import DaskData, check_columns, is_dask
+from bsufs.selectors._dask_input import DaskData, DaskNuisance, check_columns, is_dask
 from bsufs.selectors._data import ColumnProblem, FitData
+from bsufs.selectors._nuisance import (
+    Nuisance,
+    adjusted_columns,
+    as_codes,
+    given_regressors,
+    named_regressors,
+    names_columns,
+    require_variation_of,
+)
 from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._validation import require_positive_weight, require_two_rows
 
@@ -27,17 +36,87 @@ _STREAMED = frozenset({"stream_", "n_features_in_", "feature_names_in_"})
 class StreamedSelector(BaseSelector):
     """Base class of the selectors that need little more of many rows than their scatter."""
 
+    _clears = True
+    # Parameters of the subclasses.
+    adjust_for: Any
+    center_rows: bool
+
     def _sample(self) -> RowSample | None:
         """Return where the rows go that the method wants to look at; None if it wants none."""
         return None
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Score and rank the features, and select the best.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+            The data: finite numbers, at least two rows. The columns of a Dask array with more of
+            them than rows stay with the workers; otherwise S is summed over blocks of rows.
+        y : None
+            Not used; there for the scikit-learn interface.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative weights; a weight w counts like w copies of the row.
+
+        Returns
+        -------
+        self
+            The fitted selector.
+        """
+        return self._fit_from_scratch(X, sample_weight)
+
     def _fit_data(self, X: Any, sample_weight: Any) -> FitData:
         if not is_dask(X):
-            return super()._fit_data(X, sample_weight)
+            X, texts = as_codes(X, self.adjust_for)
+            data = super()._fit_data(X, sample_weight)
+            if data.nuisance is not None:
+                return data
+            return data.cleared_of(self._nuisance(data, texts))
         check_columns(self, X, reset=True)
         # What can be wrong with the parameters is said before the data are read.
         self._asked_number(*self._forced_and_barred())
-        return DaskData(X, sample_weight, self._feature_names())
+        names = self._feature_names()
+        known = DaskNuisance(
+            adjusted_columns(self.adjust_for, self.n_features_in_, names),
+            self._row_mean_columns(),
+            self._values_to_adjust_for,
+        )
+        return DaskData(X, sample_weight, names, known)
+
+    def _nuisance(self, data: FitData, texts: Mapping[str, Any]) -> Nuisance | None:
+        """Return what the data are to be cleared of, None for nothing."""
+        if self.adjust_for is None and not self.center_rows:
+            return None
+        if names_columns(self.adjust_for):
+            adjusted = adjusted_columns(self.adjust_for, self.n_features_in_, data.names)
+            values = named_regressors(data.X, adjusted, data.names, texts, data.sample_weight)
+        else:
+            values = self._values_to_adjust_for(data.X.shape[0], data.sample_weight)
+        return Nuisance(self._row_mean_columns(), values)
+
+    def _values_to_adjust_for(self, n_rows: int, weight: Array | None) -> Array:
+        """Return the regressors that are no columns of X."""
+        if self.adjust_for is None or names_columns(self.adjust_for):
+            return np.empty((n_rows, 0))
+        given = self.adjust_for.compute() if is_dask(self.adjust_for) else self.adjust_for
+        return given_regressors(given, n_rows, weight)
+
+    def _streamed_nuisance(self) -> tuple[Mask, Mask]:
+        """Return the columns of X to adjust for, and those whose mean is taken off each row."""
+        if self.adjust_for is not None and not names_columns(self.adjust_for):
+            raise ValueError(
+                "adjust_for must name columns of X where rows come in batches, whose rows nobody "
+                f"knows beforehand, got {type(self.adjust_for).__name__}. Put its numbers into "
+                "columns of the batches (groups as columns of zeros and ones) and name these, or "
+                "pass all rows to fit."
+            )
+        names, d = self._feature_names(), self.n_features_in_
+        return adjusted_columns(self.adjust_for, d, names), self._row_mean_columns()
+
+    def _row_mean_columns(self) -> Mask:
+        """Return the columns whose mean is taken off each row."""
+        barred = self._forced_and_barred()[1]
+        return ~barred if self.center_rows else np.zeros_like(barred)
 
     def fit_batches(self, batches: Iterable[Any]) -> Self:
         """Fit to rows that come in batches; equal to `fit` on all of them, for any batching.
@@ -64,7 +143,7 @@ class StreamedSelector(BaseSelector):
             self._fit_stream()
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Take in a batch of rows, and fit to all rows so far, for any batching.
 
         A fit takes time: with many batches, of which only the last result is wanted, use
@@ -78,15 +157,14 @@ class StreamedSelector(BaseSelector):
             A batch of rows.
         y : None
             Not used; there for the scikit-learn interface.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative weights of the rows of the batch.
 
         Returns
         -------
         self
             The selector.
         """
-        return self._partial_fit(X, None)
-
-    def _partial_fit(self, X: Any, sample_weight: Any) -> Self:
         self._take_in(X, sample_weight)
         # With too little to go by the next batch may help, and whoever wants features is told.
         with suppress(ValueError), self._forgetting_on_failure(keep=_STREAMED):
@@ -102,7 +180,7 @@ class StreamedSelector(BaseSelector):
             X, weight = self._validated(X, sample_weight, reset=is_first)
             self._asked_number(*self._forced_and_barred())
             if stream is None:
-                stream = RowStream(X.shape[1], self._sample())
+                stream = RowStream(X.shape[1], self._sample(), *self._streamed_nuisance())
             stream.add(X, weight)
         except BaseException:
             # A batch that cannot be taken in changes nothing; as the first one it leaves nothing.
@@ -129,9 +207,12 @@ class StreamedSelector(BaseSelector):
 class RowStream:
     """Rows that arrive in batches, dense or sparse; of dense ones sums are kept, and a sample."""
 
-    def __init__(self, n_features: int, sample: RowSample | None = None) -> None:
+    def __init__(
+        self, n_features: int, sample: RowSample | None, adjusted: Mask, centered: Mask
+    ) -> None:
         self.n_features = n_features
         self.n_rows = 0
+        self.adjusted, self.centered = adjusted, centered
         self.key = ContentKey(n_features)
         self._dense: ScatterAccumulator | None = None
         self._sparse: list[tuple[Any, Array | None]] = []
@@ -157,7 +238,7 @@ class RowStream:
             self._dense = ScatterAccumulator(self.n_features)
         self._dense.add(X.copy(), sample_weight)
         if self._sample is not None:
-            self._sample.add(X)
+            self._sample.add(X, sample_weight)
 
     def data(self) -> StreamData:
         """Return the rows so far as data to fit; valid until the next batch comes in."""
@@ -165,21 +246,42 @@ class RowStream:
             self._data = StreamData(self)
         return self._data
 
-    def scatter(self) -> Scatter:
-        """Return the operator of all rows so far, its columns as they came."""
+    def scatter(self, order: Indices) -> Scatter:
+        """Return the operator of all rows so far, cleared, its columns in some order."""
+        level = Nuisance(self.centered, np.empty((0, 0))).level[order]
+        behind = self.regressors(order)
+        clears = bool(behind.size or level.any())
         if self._dense is not None:
-            return self._dense.scatter()
+            joint = self._dense.scatter().restricted(np.concatenate([order, behind]))
+            self._require_regressors_vary(behind, joint.diagonal()[order.size :])
+            return joint.cleared(level) if clears else joint
         X, weight = self._joined()
         if weight is not None:
             require_positive_weight(weight)
-        return SparseScatter(X, weight)
+        if not clears:
+            return SparseScatter(X, weight, order)
+        Z = X[:, behind].toarray()
+        self._require_regressors_vary(behind, np.ptp(Z, axis=0))
+        return make_scatter(X, weight, order, level, Z)
 
-    def sampled_rows(self) -> Any:
-        """Return the rows of the sample, in the order in which they came."""
+    def regressors(self, order: Indices) -> Indices:
+        """Return the numbers of the columns to adjust for, in the order of all columns."""
+        return order[self.adjusted[order]]
+
+    def _require_regressors_vary(self, columns: Indices, variation: Array) -> None:
+        for column in columns[variation == 0]:
+            require_variation_of(str(column), np.zeros(1))
+
+    def sampled_rows(self) -> tuple[Any, Array | None]:
+        """Return the rows of the sample in the order in which they came, and their weights."""
         assert self._sample is not None
         if self._dense is not None:
-            return self._sample.rows()
-        return self._sample.of(self._joined()[0])
+            return self._sample.rows(), self._sample.weights()
+        X, weight = self._joined()
+        numbers = self._sample.among(X.shape[0], weight)
+        if numbers is None:
+            return X, weight
+        return X[numbers], None if weight is None else weight[numbers]
 
     def _joined(self) -> tuple[Any, Array | None]:
         """Return all sparse rows, with their weights, as one matrix from here on."""
@@ -214,17 +316,19 @@ class StreamData(FitData):
     @cached_property
     def scatter(self) -> Scatter:
         """The scatter operator, its columns in their order."""
-        return self._stream.scatter().restricted(self.order)
+        return self._stream.scatter(self.order)
 
     @cached_property
     def variances(self) -> Array:
         """The variance of each feature, zero where all its entries agree."""
-        scatter = self.scatter
-        with np.errstate(over="ignore"):
-            squares = np.ldexp(scatter.diagonal(), 2 * scatter.unit_exponent)
-        return (squares / scatter.total_weight)[self.place]
+        return self._scatter_variances()
 
     def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
         """Return the sample that the stream has drawn, with the columns of a problem."""
-        rows = self._stream.sampled_rows()[:, problem.order]
-        return LocalRows.of(rows, problem.scatter.unit_exponent)
+        rows, weight = self._stream.sampled_rows()
+        X, scatter, taken_off = rows[:, problem.order], problem.scatter, None
+        if scatter.clearing is not None:
+            Z = rows[:, self._stream.regressors(self.order)]
+            Z = Z.toarray() if sparse.issparse(Z) else Z
+            taken_off = scatter.clearing.parts(X, Z)
+        return LocalRows.of(X, scatter.unit_exponent, weight, taken_off)
