@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Integral, Real
@@ -164,9 +164,7 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         if isinstance(X, FitData) and not self._clears:
             X = X.cleared
         if isinstance(X, FitData) and (self._accepts_sparse or not sparse.issparse(X.X)):
-            self.n_features_in_ = X.X.shape[1]
-            if X.names is not None:
-                self.feature_names_in_ = X.names
+            self._note_columns(X)
             return X
         X = X.X if isinstance(X, FitData) else X
         X, weight = self._validated(X, sample_weight, reset=True)
@@ -174,6 +172,15 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         if weight is not None:
             require_positive_weight(weight)
         return FitData(X, weight, self._feature_names())
+
+    def _note_columns(self, data: FitData) -> None:
+        self.n_features_in_ = data.n_features
+        if data.names is not None:
+            self.feature_names_in_ = data.names
+
+    def _to_be_cleared(self, data: FitData, texts: Mapping[str, Any]) -> FitData:
+        """Return data that say what they are to be cleared of; some columns may have been text."""
+        return data
 
     @contextmanager
     def _forgetting_on_failure(self, keep: frozenset[str] = frozenset()) -> Iterator[None]:

@@ -373,7 +373,7 @@ def _by_rows(
             block,
             end - length,
             None if weight is None else weight[end - length : end],
-            Z[end - length : end],
+            Z[end - length : end] if Z.size else None,
         )
         for block, length, end in zip(blocks, lengths, ends, strict=True)
     ]
@@ -419,14 +419,17 @@ def _some_rows(block: Any, numbers: Indices) -> Any:
     return _as_floats(block.iloc[numbers] if hasattr(block, "iloc") else block[numbers])
 
 
-def _row_facts(block: Any, first_row: int, weight: Array | None, Z: Array) -> _RowFacts:
+def _row_facts(
+    block: Any, first_row: int, weight: Array | None, Z: Array | None = None
+) -> _RowFacts:
     X = _as_floats(block)
     key = ContentKey(X.shape[1], first_row)
     key.add(X)
     wrong = non_finite(X)
-    sums = ScatterAccumulator(X.shape[1] + Z.shape[1])
+    joint = X if Z is None else np.hstack([X, Z])
+    sums = ScatterAccumulator(joint.shape[1])
     if wrong is None:
-        sums.add(np.hstack([X, Z]) if Z.size else X, weight)
+        sums.add(joint, weight)
     return _RowFacts(sums, key.values, wrong and wrong.moved(first_row, 0))
 
 

@@ -119,10 +119,6 @@ class FitData:
             return self
         return FitData(self.columns(slice(None)), self.sample_weight, self.names)
 
-    def cleared_of(self, nuisance: Nuisance | None) -> FitData:
-        """Return the same data to be cleared of something; as they are if that is nothing."""
-        return self if nuisance is None else FitData(self.X, self.sample_weight, self.names, nuisance)
-
     def part(self, rows: Indices) -> FitData:
         """Return some of the rows."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]

@@ -102,25 +102,26 @@ def named_regressors(
         name = str(column) if names is None else names[column]
         cells = X[:, [column]].toarray().ravel() if sparse.issparse(X) else X[:, column]
         columns[name] = texts.get(name, cells)
-    return _side_by_side(columns, X.shape[0], weight)
+    return side_by_side(columns, X.shape[0], weight)
 
 
 def given_regressors(given: Any, n_rows: int, weight: Array | None) -> Array:
     """Return the numbers of an array, a series or a data frame to adjust for."""
     if hasattr(given, "columns") and not callable(given.columns):
-        return _side_by_side({str(name): given[name] for name in given.columns}, n_rows, weight)
+        return side_by_side({str(name): given[name] for name in given.columns}, n_rows, weight)
     if getattr(given, "ndim", None) == 1 and hasattr(given, "dtype"):
-        return _side_by_side({"0": given}, n_rows, weight)
+        return side_by_side({"0": given}, n_rows, weight)
     array = np.asarray(given)
     if array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(
             f"adjust_for must hold one or several columns, got shape {array.shape}. {_ROWS}"
         )
     columns = {str(number): column for number, column in enumerate(np.atleast_2d(array.T))}
-    return _side_by_side(columns, n_rows, weight)
+    return side_by_side(columns, n_rows, weight)
 
 
-def _side_by_side(columns: Mapping[str, Any], n_rows: int, weight: Array | None) -> Array:
+def side_by_side(columns: Mapping[str, Any], n_rows: int, weight: Array | None) -> Array:
+    """Return columns as numbers, groups coded, or say what is wrong with one."""
     coded = [np.empty((n_rows, 0))]
     for name, column in columns.items():
         numbers = _as_numbers(name, column, n_rows)

@@ -68,10 +68,7 @@ class StreamedSelector(BaseSelector):
     def _fit_data(self, X: Any, sample_weight: Any) -> FitData:
         if not is_dask(X):
             X, texts = as_codes(X, self.adjust_for)
-            data = super()._fit_data(X, sample_weight)
-            if data.nuisance is not None:
-                return data
-            return data.cleared_of(self._nuisance(data, texts))
+            return self._to_be_cleared(super()._fit_data(X, sample_weight), texts)
         check_columns(self, X, reset=True)
         # What can be wrong with the parameters is said before the data are read.
         self._asked_number(*self._forced_and_barred())
@@ -83,16 +80,18 @@ class StreamedSelector(BaseSelector):
         )
         return DaskData(X, sample_weight, names, known)
 
-    def _nuisance(self, data: FitData, texts: Mapping[str, Any]) -> Nuisance | None:
-        """Return what the data are to be cleared of, None for nothing."""
-        if self.adjust_for is None and not self.center_rows:
-            return None
+    def _to_be_cleared(self, data: FitData, texts: Mapping[str, Any]) -> FitData:
+        asked = self.adjust_for is not None or self.center_rows
+        if data.nuisance is not None or not asked:
+            return data
+        self._note_columns(data)
         if names_columns(self.adjust_for):
             adjusted = adjusted_columns(self.adjust_for, self.n_features_in_, data.names)
             values = named_regressors(data.X, adjusted, data.names, texts, data.sample_weight)
         else:
             values = self._values_to_adjust_for(data.X.shape[0], data.sample_weight)
-        return Nuisance(self._row_mean_columns(), values)
+        nuisance = Nuisance(self._row_mean_columns(), values)
+        return FitData(data.X, data.sample_weight, data.names, nuisance)
 
     def _values_to_adjust_for(self, n_rows: int, weight: Array | None) -> Array:
         """Return the regressors that are no columns of X."""
