@@ -266,7 +266,8 @@ class _Samples:
         """Return the weight of every cluster (column) in every run (row)."""
         flat = labels + k * np.arange(len(labels))[:, None]
         of_samples = np.broadcast_to(self.weight, labels.shape).ravel()
-        return np.bincount(flat.ravel(), of_samples, len(labels) * k).reshape(-1, k)
+        weights = np.bincount(flat.ravel(), of_samples, len(labels) * k)
+        return np.asarray(weights.reshape(-1, k), dtype=np.float64)
 
     def _fill_empty_clusters(self, labels: Labels, centers: Array) -> Mask:
         """Give clusters without samples the farthest ones; return the runs touched."""

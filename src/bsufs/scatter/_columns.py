@@ -124,9 +124,7 @@ class ColumnScatter(Scatter):
         columns = before.each(
             _cleared_columns, before.pieces(level), means, basis, before.pieces(before._squares)
         )
-        blocks = [
-            Block(X, block.features) for X, block in zip(persist(columns), kept, strict=True)
-        ]
+        blocks = [Block(X, block.features) for X, block in zip(persist(columns), kept, strict=True)]
         after = ColumnScatter(blocks, self.n_rows, self.total_weight, before._squares)
         after._squares = after.gathered(after.each(_sums_of_squares))
         return after, None
@@ -180,9 +178,7 @@ def _sums_of_squares(X: Array) -> Array:
     return np.einsum("ij,ij->j", X, X)
 
 
-def _cleared_columns(
-    X: Array, level: Array, means: Array, basis: Array, before: Array
-) -> Array:
+def _cleared_columns(X: Array, level: Array, means: Array, basis: Array, before: Array) -> Array:
     X = X - np.multiply.outer(means, level > 0)
     X -= basis @ (basis.T @ X)
     X[:, nothing_left(before, _sums_of_squares(X))] = 0.0

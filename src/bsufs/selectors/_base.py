@@ -22,7 +22,7 @@ from bsufs.selectors._columns import feature_mask
 from bsufs.selectors._dask_input import check_columns, chosen_columns, is_dask
 from bsufs.selectors._data import FitData
 from bsufs.selectors._docs import fill_docstring
-from bsufs.selectors._nuisance import adjusted_columns
+from bsufs.selectors._nuisance import adjusted_columns, as_codes
 from bsufs.selectors._validation import (
     checked_weight,
     non_finite,
@@ -81,7 +81,8 @@ class LazyTransform:
         """
         inherited: Any = super()
         if not is_dask(X):
-            return inherited.transform(X)
+            # Text to adjust for is never selected, and must not turn numbers into objects.
+            return inherited.transform(as_codes(X, getattr(self, "adjust_for", None))[0])
         check_is_fitted(self)
         check_columns(self, X, reset=False)
         return chosen_columns(X, inherited.get_support())

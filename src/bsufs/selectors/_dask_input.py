@@ -180,7 +180,9 @@ class DaskRows:
         spread = np.zeros((self._scatter.shape[0], V.shape[1]))
         spread[self._places] = V
         pieces = self._scatter.pieces(spread)
-        (product,) = compute([total(self._scatter.each(_image, self._rows, self._all_weights, pieces))])
+        (product,) = compute(
+            [total(self._scatter.each(_image, self._rows, self._all_weights, pieces))]
+        )
         return product
 
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:

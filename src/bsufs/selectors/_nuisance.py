@@ -122,7 +122,7 @@ def given_regressors(given: Any, n_rows: int, weight: Array | None) -> Array:
 
 def side_by_side(columns: Mapping[str, Any], n_rows: int, weight: Array | None) -> Array:
     """Return columns as numbers, groups coded, or say what is wrong with one."""
-    coded = [np.empty((n_rows, 0))]
+    coded: list[Array] = [np.empty((n_rows, 0))]
     for name, column in columns.items():
         numbers = _as_numbers(name, column, n_rows)
         require_variation_of(name, numbers if weight is None else numbers[weight > 0])
@@ -187,6 +187,6 @@ def require_variation_of(label: str, numbers: Array) -> None:
     """Raise an error where there is nothing to adjust for."""
     if (numbers == numbers[:1]).all():
         raise ValueError(
-            f"adjust_for must hold columns that vary, but column {label!r} has the same value in all "
-            "rows. Leave it out."
+            f"adjust_for must hold columns that vary, but column {label!r} has the same value in "
+            "all rows. Leave it out."
         )

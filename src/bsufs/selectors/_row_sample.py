@@ -10,7 +10,6 @@ from sklearn.utils import check_random_state
 
 from bsufs._typing import Array, Indices
 
-
 # Rows whose random projections differ by less than this share of the largest are the same.
 _SAME = 1e-11
 

@@ -16,10 +16,10 @@ from bsufs.metrics.kmeans import batched_kmeans
 from bsufs.scatter import Scatter
 from bsufs.selectors._base import Scored
 from bsufs.selectors._cluster_shares import Clusters, SampleOfRows
-from bsufs.selectors._row_sample import DistinctRows, RowSample
 from bsufs.selectors._columns import find_duplicates
 from bsufs.selectors._data import ColumnProblem, FitData
 from bsufs.selectors._parameters import COUNT, NUMBER_OF_COMPONENTS, constraints
+from bsufs.selectors._row_sample import DistinctRows, RowSample
 from bsufs.selectors._streaming import StreamedSelector
 from bsufs.solvers.alignment import aligned_columns
 from bsufs.solvers.components import noise_edge, principal_frame
@@ -197,6 +197,11 @@ class ClusterAlignment(StreamedSelector):
         rank = max(1, int(np.count_nonzero(values > 1e-12 * values[0])))
         distinct = DistinctRows(sample @ vectors[:, :rank], sample.weight)
         scores, total = distinct.rows, distinct.total_weight
+        if len(scores) == 1:
+            # The rows drawn are all the same, and show no clusters.
+            self.n_clusters_ = [1]
+            yield from distinct.of_all(np.zeros((1, 1), dtype=np.intp))
+            return
         self.n_clusters_ = self._numbers_of_clusters(total, len(scores))
         many = max(1, min(int(total // _ROWS_PER_COMPONENT), rank))
         for size in sorted({min(self.n_components_, many), many}):

@@ -48,7 +48,8 @@ def in_neighbor_units(scores: Array, n_neighbors: int, weight: Array | None = No
     True
     """
     Z = scores - weighted_mean(scores, weight)
-    Z = Z / np.sqrt(weighted_mean(Z**2, weight))
+    lengths = np.sqrt(weighted_mean(Z**2, weight))
+    Z = Z / np.where(lengths > 0, lengths, 1.0)
     directions = _unit_rows(Z)
     k = min(n_neighbors, len(Z) - 1)
     near = np.empty((len(Z), k), dtype=np.intp)
