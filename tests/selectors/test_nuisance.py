@@ -8,9 +8,11 @@ from scipy import sparse
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data
 
 from bsufs import BSUFS
+from bsufs.inspection.findings import Findings, Reason
 from bsufs.selectors import ClusterAlignment
 from bsufs.selectors._data import FitData
 from bsufs.selectors._nuisance import Nuisance
+from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
 FLAGSHIPS = [BSUFS, ClusterAlignment]
 SHAPES = [(60, 12), (30, 50)]
@@ -256,3 +258,72 @@ def test_streams_say_what_they_cannot_adjust_for(Selector):
         Selector(3, adjust_for=[10]).fit_batches([np.column_stack([X, np.ones(40)])])
     with pytest.raises(ValueError, match="must_keep and never_keep or adjust_for must have no"):
         Selector(3, adjust_for=[1], must_keep=[1]).fit(X)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("max_samples", [1024, 25])
+def test_weights_are_the_same_in_batches(max_samples, kind):
+    X, _ = some_data(60, 12)
+    weight = np.random.default_rng(1).uniform(0.1, 3.0, 60) * (np.arange(60) % 5 > 0)
+    expected = ClusterAlignment(4, max_samples=max_samples).fit(kind(X), sample_weight=weight)
+    streamed = ClusterAlignment(4, max_samples=max_samples)
+    for start in range(0, 60, 7):
+        rows = slice(start, start + 7)
+        streamed.partial_fit(kind(X[rows]), sample_weight=weight[rows])
+    assert_same_selection(streamed, expected)
+
+
+def test_rows_drawn_may_all_be_the_same():
+    X = np.zeros((300, 4))
+    X[7] = [1.0, 2.0, 3.0, 5.0]
+    selector = ClusterAlignment(2, max_samples=20).fit(X)
+    assert selector.n_clusters_ == [1]
+    assert selector.support_.sum() == 2
+
+
+@pytest.mark.parametrize("Selector", FLAGSHIPS)
+def test_findings_are_those_of_residuals(Selector):
+    X, z = some_data(60, 12)
+    selector = Selector(4, adjust_for=z, center_rows=True).fit(X)
+    left = residuals(X, z, center_rows=True)
+    found = Findings(selector, X, n_subsamples=3)
+    expected = Findings(Selector(4).fit(left), left, n_subsamples=3)
+    for name in ("variance_share", "correlations", "explained", "bound"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-9)
+    np.testing.assert_array_equal(found.closest[0], expected.closest[0])
+    assert found.stability.failure is None
+    assert found.note is None
+
+
+def test_columns_adjusted_for_are_explained_as_such():
+    X, z = some_data(60, 12)
+    frame = pd.DataFrame(np.column_stack([X, z]), columns=[f"c{i}" for i in range(14)])
+    words = frame.assign(c13=np.where(z[:, 1] > 0, "high", "low"))
+    found = Findings(BSUFS(4, adjust_for=["c12", "c13"]).fit(words), words, n_subsamples=2)
+    assert list(found.reasons[12:]) == [Reason.ADJUSTED_FOR] * 2
+    assert found.stability.failure is None
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda one: ConsensusSelector(one, n_features_to_select=4, n_pairs=2),
+        lambda one: LabelFreeSearch(
+            one, param_grid={"n_components": [2, 3]}, report=["redundancy"]
+        ),
+    ],
+)
+def test_searches_adjust_every_part_of_the_rows(wrap):
+    X, z = some_data(60, 12)
+    left = residuals(X, z)
+    found = wrap(ClusterAlignment(4, adjust_for=z)).fit(X)
+    expected = wrap(ClusterAlignment(4)).fit(left)
+    if isinstance(found, LabelFreeSearch):
+        np.testing.assert_array_equal(
+            found.ranking_[found.support_], expected.ranking_[found.support_]
+        )
+        for name in ("restart_agreement", "redundancy"):
+            np.testing.assert_allclose(found.criteria_[name], expected.criteria_[name], atol=1e-9)
+    else:
+        # A half of the rows is adjusted by itself, so only what is clear is the same.
+        assert found.support_[:4].sum() >= 3
