@@ -152,17 +152,19 @@ def cleared(name: str) -> dict[str, float]:
     shifts *= 2.0 * X.std(axis=0) * (rng.random(X.shape[1]) < 0.5)
     shifted = X + shifts[batch]
 
-    def acc(data: np.ndarray, **settings: Any) -> float:
-        seeds = range(2)
-        fits = [ClusterAlignment(100, random_state=i, **settings).fit(data) for i in seeds]
+    def acc(data: np.ndarray, method: Any = ClusterAlignment, **settings: Any) -> float:
+        seeds = range(2 if method is ClusterAlignment else 1)
+        fits = [method(max(SIZES), random_state=i, **settings).fit(data) for i in seeds]
         orders = [np.argsort(one.ranking_) for one in fits]
         return float(np.mean([accuracy(X[:, one[:k]], y) for one in orders for k in SIZES]))
 
     return {
-        "as it is": acc(X),
-        "center_rows": acc(X, center_rows=True),
+        "`BSUFS`": acc(X, BSUFS),
+        "`BSUFS`, `center_rows`": acc(X, BSUFS, center_rows=True),
+        "`ClusterAlignment`": acc(X),
+        "`center_rows`": acc(X, center_rows=True),
         "with a batch": acc(shifted),
-        "with a batch, adjust_for": acc(shifted, adjust_for=batch.astype(str)),
+        "with a batch, `adjust_for`": acc(shifted, adjust_for=batch.astype(str)),
     }
 
 
@@ -236,16 +238,12 @@ def print_published(names: list[str], best_by_labels: Callable[..., Any]) -> Non
 
 def print_cleared(names: list[str], cleared: Callable[..., Any]) -> None:
     """Print what clearing the data of row means and of a batch does to the default."""
-    found = {}
-    for name in names:
-        found[name] = list(cleared(name).values())
-        print(f"{name}: {' '.join(f'{acc:.1f}' for acc in found[name])}", flush=True)
-    rows = [[name, *values] for name, values in found.items()]
+    found = {name: cleared(name) for name in names}
+    rows = [[name, *values.values()] for name, values in found.items()]
     for title, group in (("seven", SEVEN), ("ten", TEN)):
-        if here := [found[name] for name in names if name in group]:
+        if here := [list(found[name].values()) for name in names if name in group]:
             rows.append([f"**mean of the {title}**", *np.mean(here, axis=0)])
-    heads = ["as it is", "`center_rows`", "with a batch", "with a batch, `adjust_for`"]
-    show("ClusterAlignment", heads, rows)
+    show("ACC", list(found[names[0]]), rows)
 
 
 PARTS = {
