@@ -11,7 +11,7 @@ from bsufs import BSUFS
 from bsufs.inspection.findings import Findings, Reason
 from bsufs.selectors import ClusterAlignment
 from bsufs.selectors._data import FitData
-from bsufs.selectors._nuisance import Nuisance
+from bsufs.selectors._nuisance import KnownColumns, Nuisance
 from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
 FLAGSHIPS = [BSUFS, ClusterAlignment]
@@ -34,6 +34,10 @@ def residuals(X, Z, weight=None, center_rows=False):
     root = np.sqrt(np.ones(len(X)) if weight is None else weight)[:, None]
     design = np.column_stack([np.ones(len(X)), Z])
     return X - design @ np.linalg.lstsq(root * design, root * X, rcond=None)[0]
+
+
+def to_clear(d, Z, center_rows=False):
+    return Nuisance(KnownColumns(np.zeros(d, dtype=bool), np.full(d, center_rows)), Z)
 
 
 def dummies(groups):
@@ -160,7 +164,7 @@ def test_a_planted_batch_wins_only_without_adjustment():
 def test_what_is_explained_completely_counts_as_constant(shape, kind):
     X, z = some_data(*shape)
     X[:, 3] = 1e5 + 7 * z[:, 0] - z[:, 1]
-    data = FitData(kind(X), nuisance=Nuisance(np.zeros(shape[1], dtype=bool), z))
+    data = FitData(kind(X), nuisance=to_clear(shape[1], z))
     assert data.variances[3] == 0.0
     assert (np.delete(data.variances, 3) > 0).all()
     np.testing.assert_allclose(
@@ -188,7 +192,7 @@ def test_the_scatter_is_that_of_residuals(n, d, q, weighted, center_rows, thin, 
     weight = rng.integers(0, 3, n).astype(float) if weighted else None
     if weighted:
         weight[:2] = 1.0
-    nuisance = Nuisance(np.full(d, center_rows), Z)
+    nuisance = to_clear(d, Z, center_rows)
     data = FitData(sparse.csr_array(X) if thin else X, weight, nuisance=nuisance)
     root = np.sqrt(np.ones(n) if weight is None else weight)[:, None]
     R = root * residuals(X, Z, weight, center_rows)

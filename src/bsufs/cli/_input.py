@@ -18,7 +18,7 @@ from bsufs.cli._methods import column_numbers
 from bsufs.cli._options import parse_names
 from bsufs.scatter import memory_for_scatter
 from bsufs.selectors._data import FitData
-from bsufs.selectors._nuisance import Nuisance, side_by_side
+from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side
 from bsufs.solvers.components import common_level_in_words
 from bsufs.tables import Table, open_table
 from bsufs.tables._numbers import MISSING_WORDS, numbers
@@ -59,7 +59,8 @@ class Input:
                 last = self.table.n_features + self.nuisance.regressors.shape[1]
                 behind = list(range(self.table.n_features, last))
                 selector.set_params(
-                    adjust_for=behind or None, center_rows=bool(self.nuisance.centered.any())
+                    adjust_for=behind or None,
+                    center_rows=bool(self.nuisance.columns.centered.any()),
                 )
             selector.fit_batches(self._batches())
         return np.argsort(selector.ranking_)[: int(selector.support_.sum())]
@@ -203,7 +204,8 @@ def _nuisance(given: Any, table: Table) -> Nuisance | None:
     centered = np.full(table.n_features, given.center_rows)
     centered[column_numbers(given.never_keep, table, "--never-keep")] = False
     try:
-        return Nuisance(centered, side_by_side(columns, n_rows, None))
+        known = KnownColumns(np.zeros_like(centered), centered)
+        return Nuisance(known, side_by_side(columns, n_rows, None))
     except ValueError as error:
         message = str(error).replace("adjust_for", "--adjust-for")
         raise ValueError(f"{source}: {message}") from error

@@ -16,13 +16,13 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from bsufs._memory import KnownSize
-from bsufs._typing import Array, Indices, Mask
+from bsufs._typing import Array, Indices
 from bsufs.scatter import Scatter, ScatterAccumulator, safe_unit_exponent
 from bsufs.scatter._accumulate import centered_rows
 from bsufs.selectors._cluster_shares import Clusters, LocalRows, SampleOfRows
 from bsufs.selectors._columns import ContentKey
 from bsufs.selectors._data import ColumnProblem, FitData
-from bsufs.selectors._nuisance import Nuisance, require_variation_of
+from bsufs.selectors._nuisance import KnownColumns, Nuisance
 from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._validation import (
     NonFinite,
@@ -82,6 +82,14 @@ def chosen_columns(X: Any, support: Any) -> Any:
     return X.iloc[:, list(columns)] if _is_frame(X) else X[:, columns]
 
 
+# Returns what to adjust for that is no column of X, given a number of rows and their weights.
+Values = Callable[[int, Array | None], Array]
+
+
+def _no_values(n_rows: int, weight: Array | None) -> Array:
+    return np.empty((n_rows, 0))
+
+
 class DaskData(FitData):
     """A Dask collection: its scatter, and rows where they are.
 
@@ -91,14 +99,19 @@ class DaskData(FitData):
     """
 
     def __init__(
-        self, X: Any, sample_weight: Any, names: Any, known: DaskNuisance | None = None
+        self,
+        X: Any,
+        sample_weight: Any,
+        names: Any,
+        known: KnownColumns | None = None,
+        values: Values = _no_values,
     ) -> None:
         super().__init__(X, names=names)
-        known = known or DaskNuisance.none(X.shape[1])
-        self._known = known
+        nothing = np.zeros(X.shape[1], dtype=bool)
+        self._known = known or KnownColumns(nothing, nothing)
         facts = _by_columns if self._cut_by_columns else _by_rows
         self.scatter, self.order, self.sample_weight, self._Z = facts(
-            X, sample_weight, names, known
+            X, sample_weight, names, self._known, values
         )
 
     @property
@@ -118,47 +131,8 @@ class DaskData(FitData):
             scatter: Any = self.scatter
             return DaskRows(scatter, problem.places, numbers, weight)
         rows, numbers = _gathered_rows(self.X, sample, weight)
-        X, scatter, taken_off = rows[:, problem.order], problem.scatter, None
-        if scatter.clearing is not None:
-            Z = np.hstack([rows[:, self._known.named(self.order)], self._Z[numbers]])
-            taken_off = scatter.clearing.parts(X, Z)
-        weight = None if weight is None else weight[numbers]
-        return LocalRows.of(X, scatter.unit_exponent, weight, taken_off)
-
-
-@dataclass(frozen=True)
-class DaskNuisance:
-    """What a Dask collection is to be cleared of, known before it is read.
-
-    `values` returns the regressors that are no columns of X for a number of rows.
-    """
-
-    adjusted: Mask
-    centered: Mask
-    values: Callable[[int, Array | None], Array]
-
-    @classmethod
-    def none(cls, n_features: int) -> DaskNuisance:
-        """Return what leaves the data as they are."""
-        nothing = np.zeros(n_features, dtype=bool)
-        return cls(nothing, nothing, lambda n_rows, weight: np.empty((n_rows, 0)))
-
-    def named(self, order: Indices) -> Indices:
-        """Return the numbers of the columns to adjust for, in the order of all columns."""
-        return order[self.adjusted[order]]
-
-    def beside(self, n_rows: int, weight: Array | None) -> Array:
-        """Return the other regressors, orthonormal."""
-        return Nuisance(self.centered, self.values(n_rows, weight)).basis(weight)
-
-    def cleared(self, joint: Scatter, order: Indices) -> Scatter:
-        """Clear the columns of what was put behind them."""
-        level = Nuisance(self.centered, np.empty((0, 0))).level[order]
-        if joint.shape[0] == order.size and not level.any():
-            return joint
-        for column in self.named(order)[joint.diagonal()[order.size :][: self.adjusted.sum()] == 0]:
-            require_variation_of(str(column), np.zeros(1))
-        return joint.cleared(level)
+        Z = np.hstack([rows[:, self._known.named(self.order)], self._Z[numbers]])
+        return problem.local_rows(rows, Z, None if weight is None else weight[numbers])
 
 
 class DaskRows:
@@ -252,7 +226,7 @@ class _ColumnFacts:
 
 
 def _by_columns(
-    X: Any, sample_weight: Any, names: Any, known: DaskNuisance
+    X: Any, sample_weight: Any, names: Any, known: KnownColumns, values: Values
 ) -> tuple[Scatter, Indices, Array | None, Array]:
     from bsufs._dask import call, compute, persist
     from bsufs.scatter._columns import Block, ColumnScatter
@@ -261,7 +235,7 @@ def _by_columns(
     require_two_rows(n_rows)
     total_weight = float(n_rows)
     weight = _weight_here(sample_weight, n_rows)
-    Z = known.beside(n_rows, weight)
+    Z = Nuisance(known, values(n_rows, weight)).basis(weight)
     if weight is not None:
         n_rows, total_weight = int(np.count_nonzero(weight)), float(weight.sum())
     X = _in_few_column_blocks(X)
@@ -359,7 +333,7 @@ def _merged_facts(parts: list[_RowFacts]) -> _RowFacts:
 
 
 def _by_rows(
-    X: Any, sample_weight: Any, names: Any, known: DaskNuisance
+    X: Any, sample_weight: Any, names: Any, known: KnownColumns, values: Values
 ) -> tuple[Scatter, Indices, Array | None, Array]:
     from bsufs._dask import call, compute, merged
 
@@ -367,7 +341,7 @@ def _by_rows(
     ends = list(itertools.accumulate(lengths))
     weight = _weight_here(sample_weight, ends[-1])
     require_two_rows(ends[-1])
-    Z = known.beside(ends[-1], weight)
+    Z = Nuisance(known, values(ends[-1], weight)).basis(weight)
     # The key of a column weighs every row by its number, so a block must know its first one.
     parts = [
         call(

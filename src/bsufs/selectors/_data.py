@@ -73,7 +73,7 @@ class FitData:
         """The scatter operator of `ordered`."""
         if self.nuisance is None:
             return make_scatter(self.X, self.sample_weight, self.order)
-        level = self.nuisance.level[self.order]
+        level = self.nuisance.columns.level[self.order]
         return make_scatter(self.X, self.sample_weight, self.order, level, self.regressors)
 
     @cached_property
@@ -138,12 +138,8 @@ class FitData:
             return LocalRows.centered(rows, scatter.diagonal() / scatter.factor)
         numbers: Any = sample.among(self.X.shape[0], weight)
         numbers = slice(None) if numbers is None else numbers
-        X = self.X[numbers][:, problem.order]
-        taken_off = None
-        if scatter.clearing is not None:
-            taken_off = scatter.clearing.parts(X, self.regressors[numbers])
-        weight = None if weight is None else weight[numbers]
-        return LocalRows.of(X, scatter.unit_exponent, weight, taken_off)
+        Z = None if self.nuisance is None else self.regressors[numbers]
+        return problem.local_rows(self.X[numbers], Z, None if weight is None else weight[numbers])
 
 
 class ExplainedCurve:
@@ -194,6 +190,12 @@ class ColumnProblem:
             problem = cls(scatter, order, places, place, ExplainedCurve(scatter, place))
         require_variation(problem.scatter)
         return problem
+
+    def local_rows(self, rows: Any, Z: Any, weight: Array | None) -> LocalRows:
+        """Return rows of all columns, with their regressors, as a sample of the problem."""
+        X, scatter = rows[:, self.order], self.scatter
+        taken_off = None if scatter.clearing is None else scatter.clearing.parts(X, Z)
+        return LocalRows.of(X, scatter.unit_exponent, weight, taken_off)
 
     def by_column(self, values: Any) -> Any:
         """Return values in the order of the columns of X, zero for the columns left out."""

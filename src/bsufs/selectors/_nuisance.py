@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from bsufs._typing import Array, Mask
+from bsufs._typing import Array, Indices, Mask
+from bsufs.scatter import Scatter
 from bsufs.scatter._clearing import weighted_mean
 from bsufs.selectors._columns import feature_mask
 
@@ -29,19 +30,14 @@ class Nuisance:
 
     Parameters
     ----------
-    centered : array of bool of shape (n_features,)
-        The columns whose mean is taken off them, row by row.
+    columns : KnownColumns
+        The columns of X that it is about.
     regressors : array of shape (n_samples, n_regressors)
         Numbers; groups are coded by a column for each but the last.
     """
 
-    centered: Mask
+    columns: KnownColumns
     regressors: Array
-
-    @property
-    def level(self) -> Array:
-        """The weights of the columns in the mean of a row."""
-        return self.centered / max(int(np.count_nonzero(self.centered)), 1)
 
     def part(self, rows: Any) -> Nuisance:
         """Return the same for some rows."""
@@ -58,6 +54,34 @@ class Nuisance:
         _, values, axes = linalg.svd(weighted / lengths, full_matrices=False)
         sound = values > _COLLINEAR * values.max(initial=1.0)
         return (Z / lengths) @ (axes[sound].T / values[sound])
+
+
+@dataclass(frozen=True)
+class KnownColumns:
+    """Columns of X to adjust for, and those whose mean is taken off each row.
+
+    That is all that is known of a nuisance before the rows come.
+    """
+
+    adjusted: Mask
+    centered: Mask
+
+    @property
+    def level(self) -> Array:
+        """The weights of the columns in the mean of a row."""
+        return self.centered / max(int(np.count_nonzero(self.centered)), 1)
+
+    def named(self, order: Indices) -> Indices:
+        """Return the numbers of the columns to adjust for, in the order of all columns."""
+        return order[self.adjusted[order]]
+
+    def cleared(self, joint: Scatter, order: Indices) -> Scatter:
+        """Clear columns of what was put behind them, first of all those to adjust for."""
+        level, named = self.level[order], self.named(order)
+        variation = joint.diagonal()[order.size : order.size + named.size]
+        require_named_vary(named, variation)
+        clears = joint.shape[0] > order.size or level.any()
+        return joint.cleared(level) if clears else joint
 
 
 def names_columns(adjust_for: Any) -> bool:
@@ -190,3 +214,9 @@ def require_variation_of(label: str, numbers: Array) -> None:
             f"adjust_for must hold columns that vary, but column {label!r} has the same value in "
             "all rows. Leave it out."
         )
+
+
+def require_named_vary(columns: Indices, variation: Array) -> None:
+    """Raise an error where a column to adjust for does not vary."""
+    for column in columns[variation == 0]:
+        require_variation_of(str(column), np.zeros(1))

@@ -13,18 +13,19 @@ from scipy import sparse
 from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter import Scatter, ScatterAccumulator, SparseScatter, make_scatter
 from bsufs.selectors._base import BaseSelector
-from bsufs.selectors._cluster_shares import LocalRows, SampleOfRows
+from bsufs.selectors._cluster_shares import SampleOfRows
 from bsufs.selectors._columns import ContentKey
-from bsufs.selectors._dask_input import DaskData, DaskNuisance, check_columns, is_dask
+from bsufs.selectors._dask_input import DaskData, check_columns, is_dask
 from bsufs.selectors._data import ColumnProblem, FitData
 from bsufs.selectors._nuisance import (
+    KnownColumns,
     Nuisance,
     adjusted_columns,
     as_codes,
     given_regressors,
     named_regressors,
     names_columns,
-    require_variation_of,
+    require_named_vary,
 )
 from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._validation import require_positive_weight, require_two_rows
@@ -72,25 +73,20 @@ class StreamedSelector(BaseSelector):
         check_columns(self, X, reset=True)
         # What can be wrong with the parameters is said before the data are read.
         self._asked_number(*self._forced_and_barred())
-        names = self._feature_names()
-        known = DaskNuisance(
-            adjusted_columns(self.adjust_for, self.n_features_in_, names),
-            self._row_mean_columns(),
-            self._values_to_adjust_for,
-        )
-        return DaskData(X, sample_weight, names, known)
+        known, names = self._known_columns(), self._feature_names()
+        return DaskData(X, sample_weight, names, known, self._values_to_adjust_for)
 
     def _to_be_cleared(self, data: FitData, texts: Mapping[str, Any]) -> FitData:
         asked = self.adjust_for is not None or self.center_rows
         if data.nuisance is not None or not asked:
             return data
         self._note_columns(data)
-        if names_columns(self.adjust_for):
-            adjusted = adjusted_columns(self.adjust_for, self.n_features_in_, data.names)
-            values = named_regressors(data.X, adjusted, data.names, texts, data.sample_weight)
+        known, weight = self._known_columns(), data.sample_weight
+        if known.adjusted.any():
+            values = named_regressors(data.X, known.adjusted, data.names, texts, weight)
         else:
-            values = self._values_to_adjust_for(data.X.shape[0], data.sample_weight)
-        nuisance = Nuisance(self._row_mean_columns(), values)
+            values = self._values_to_adjust_for(data.X.shape[0], weight)
+        nuisance = Nuisance(known, values)
         return FitData(data.X, data.sample_weight, data.names, nuisance)
 
     def _values_to_adjust_for(self, n_rows: int, weight: Array | None) -> Array:
@@ -100,8 +96,13 @@ class StreamedSelector(BaseSelector):
         given = self.adjust_for.compute() if is_dask(self.adjust_for) else self.adjust_for
         return given_regressors(given, n_rows, weight)
 
-    def _streamed_nuisance(self) -> tuple[Mask, Mask]:
-        """Return the columns of X to adjust for, and those whose mean is taken off each row."""
+    def _known_columns(self) -> KnownColumns:
+        """Return the columns of X that are adjusted for, or centered row by row."""
+        barred = self._forced_and_barred()[1]
+        adjusted = adjusted_columns(self.adjust_for, barred.size, self._feature_names())
+        return KnownColumns(adjusted, ~barred & bool(self.center_rows))
+
+    def _require_columns_to_adjust_for(self) -> None:
         if self.adjust_for is not None and not names_columns(self.adjust_for):
             raise ValueError(
                 "adjust_for must name columns of X where rows come in batches, whose rows nobody "
@@ -109,13 +110,6 @@ class StreamedSelector(BaseSelector):
                 "columns of the batches (groups as columns of zeros and ones) and name these, or "
                 "pass all rows to fit."
             )
-        names, d = self._feature_names(), self.n_features_in_
-        return adjusted_columns(self.adjust_for, d, names), self._row_mean_columns()
-
-    def _row_mean_columns(self) -> Mask:
-        """Return the columns whose mean is taken off each row."""
-        barred = self._forced_and_barred()[1]
-        return ~barred if self.center_rows else np.zeros_like(barred)
 
     def fit_batches(self, batches: Iterable[Any]) -> Self:
         """Fit to rows that come in batches; equal to `fit` on all of them, for any batching.
@@ -179,7 +173,8 @@ class StreamedSelector(BaseSelector):
             X, weight = self._validated(X, sample_weight, reset=is_first)
             self._asked_number(*self._forced_and_barred())
             if stream is None:
-                stream = RowStream(X.shape[1], self._sample(), *self._streamed_nuisance())
+                self._require_columns_to_adjust_for()
+                stream = RowStream(self._known_columns(), self._sample())
             stream.add(X, weight)
         except BaseException:
             # A batch that cannot be taken in changes nothing; as the first one it leaves nothing.
@@ -206,12 +201,10 @@ class StreamedSelector(BaseSelector):
 class RowStream:
     """Rows that arrive in batches, dense or sparse; of dense ones sums are kept, and a sample."""
 
-    def __init__(
-        self, n_features: int, sample: RowSample | None, adjusted: Mask, centered: Mask
-    ) -> None:
-        self.n_features = n_features
+    def __init__(self, known: KnownColumns, sample: RowSample | None) -> None:
+        self.known = known
+        self.n_features = n_features = known.adjusted.size
         self.n_rows = 0
-        self.adjusted, self.centered = adjusted, centered
         self.key = ContentKey(n_features)
         self._dense: ScatterAccumulator | None = None
         self._sparse: list[tuple[Any, Array | None]] = []
@@ -247,29 +240,18 @@ class RowStream:
 
     def scatter(self, order: Indices) -> Scatter:
         """Return the operator of all rows so far, cleared, its columns in some order."""
-        level = Nuisance(self.centered, np.empty((0, 0))).level[order]
-        behind = self.regressors(order)
-        clears = bool(behind.size or level.any())
+        behind = self.known.named(order)
         if self._dense is not None:
             joint = self._dense.scatter().restricted(np.concatenate([order, behind]))
-            self._require_regressors_vary(behind, joint.diagonal()[order.size :])
-            return joint.cleared(level) if clears else joint
+            return self.known.cleared(joint, order)
         X, weight = self._joined()
         if weight is not None:
             require_positive_weight(weight)
-        if not clears:
+        if not behind.size and not self.known.centered.any():
             return SparseScatter(X, weight, order)
         Z = X[:, behind].toarray()
-        self._require_regressors_vary(behind, np.ptp(Z, axis=0))
-        return make_scatter(X, weight, order, level, Z)
-
-    def regressors(self, order: Indices) -> Indices:
-        """Return the numbers of the columns to adjust for, in the order of all columns."""
-        return order[self.adjusted[order]]
-
-    def _require_regressors_vary(self, columns: Indices, variation: Array) -> None:
-        for column in columns[variation == 0]:
-            require_variation_of(str(column), np.zeros(1))
+        require_named_vary(behind, np.ptp(Z, axis=0))
+        return make_scatter(X, weight, order, self.known.level[order], Z)
 
     def sampled_rows(self) -> tuple[Any, Array | None]:
         """Return the rows of the sample in the order in which they came, and their weights."""
@@ -325,9 +307,5 @@ class StreamData(FitData):
     def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
         """Return the sample that the stream has drawn, with the columns of a problem."""
         rows, weight = self._stream.sampled_rows()
-        X, scatter, taken_off = rows[:, problem.order], problem.scatter, None
-        if scatter.clearing is not None:
-            Z = rows[:, self._stream.regressors(self.order)]
-            Z = Z.toarray() if sparse.issparse(Z) else Z
-            taken_off = scatter.clearing.parts(X, Z)
-        return LocalRows.of(X, scatter.unit_exponent, weight, taken_off)
+        Z = rows[:, self._stream.known.named(self.order)]
+        return problem.local_rows(rows, Z.toarray() if sparse.issparse(Z) else Z, weight)
