@@ -135,10 +135,14 @@ def given_regressors(given: Any, n_rows: int, weight: Array | None) -> Array:
         return side_by_side({str(name): given[name] for name in given.columns}, n_rows, weight)
     if getattr(given, "ndim", None) == 1 and hasattr(given, "dtype"):
         return side_by_side({"0": given}, n_rows, weight)
-    array = np.asarray(given)
+    try:
+        array = np.asarray(given)
+    except ValueError:
+        array = np.empty(0)
     if array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(
-            f"adjust_for must hold one or several columns, got shape {array.shape}. {_ROWS}"
+            f"adjust_for must hold one or several columns, got {type(given).__name__} of shape "
+            f"{array.shape}. {_ROWS}"
         )
     columns = {str(number): column for number, column in enumerate(np.atleast_2d(array.T))}
     return side_by_side(columns, n_rows, weight)
@@ -174,7 +178,8 @@ def _as_numbers(label: str, column: Any, n_rows: int) -> Array:
         return numbers[:, None]
     cells = cells.astype(object)
     _require_complete(label, np.array([_is_missing(cell) for cell in cells], dtype=bool))
-    if not grouped and all(isinstance(cell, Real) and not _is_bool(cell) for cell in cells):
+    is_bool = any(isinstance(cell, bool | np.bool_) for cell in cells)
+    if not (grouped or is_bool) and all(isinstance(cell, Real) for cell in cells):
         return cells.astype(np.float64)[:, None]
     groups, codes = np.unique(cells.astype(str), return_inverse=True)
     if groups.size > max(n_rows // 2, 2):
@@ -184,10 +189,6 @@ def _as_numbers(label: str, column: Any, n_rows: int) -> Array:
             "pass numbers as numbers."
         )
     return np.asarray(codes[:, None] == np.arange(max(groups.size - 1, 1)), dtype=np.float64)
-
-
-def _is_bool(cell: Any) -> bool:
-    return isinstance(cell, bool | np.bool_)
 
 
 def _is_missing(cell: Any) -> bool:

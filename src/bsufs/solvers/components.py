@@ -103,7 +103,8 @@ def require_variation(scatter: Scatter) -> None:
     if not scatter.diagonal().any():
         raise ValueError(
             "X must have at least one column that varies, but every column is constant (after "
-            "weighting, and without never_keep). There is nothing to select."
+            "weighting, without never_keep, and without what center_rows and adjust_for take "
+            "off). There is nothing to select."
         )
 
 
