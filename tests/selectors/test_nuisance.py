@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.utils.estimator_checks import check_sample_weight_equivalence_on_dense_data
 
-from bsufs import BSUFS
+from bsufs import BSUFS, alternatives
 from bsufs.inspection.findings import Findings, Reason
 from bsufs.selectors import ClusterAlignment
 from bsufs.selectors._data import FitData
@@ -332,3 +332,14 @@ def test_searches_adjust_every_part_of_the_rows(wrap):
     else:
         # A half of the rows is adjusted by itself, so only what is clear is the same.
         assert found.support_[:4].sum() >= 3
+
+
+@pytest.mark.parametrize("Selector", FLAGSHIPS)
+def test_alternatives_are_those_of_residuals(Selector):
+    X, z = some_data(60, 12)
+    left = residuals(X, z)
+    found = alternatives(Selector(4, adjust_for=z).fit(X), X, n=2)
+    expected = alternatives(Selector(4).fit(left), left, n=2)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one.selected_features_, other.selected_features_)
+        assert one.variance_share == pytest.approx(other.variance_share)

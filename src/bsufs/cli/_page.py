@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scipy import sparse
@@ -12,7 +12,7 @@ from bsufs.cli._input import Input
 from bsufs.cli._options import parse_names
 
 if TYPE_CHECKING:
-    from bsufs.inspection.page import Comparison
+    from bsufs.inspection import Alternative, Comparison
 
 
 def make_page(
@@ -21,6 +21,7 @@ def make_page(
     selector: Any,
     comparison: Comparison | None,
     about: Mapping[str, str] | None = None,
+    alternatives: Sequence[Alternative] = (),
 ) -> str:
     """Return the report as one HTML page."""
     # Needs an extra that nothing else here does.
@@ -53,6 +54,7 @@ def make_page(
             n_subsamples=given.subsamples,
             random_state=given.seed,
             comparison=comparison,
+            alternatives=alternatives,
             about=facts,
             command=given.command,
             preparation=preparation or None,
