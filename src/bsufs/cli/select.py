@@ -111,6 +111,8 @@ def select(
         list[str] | None,
         options.option("--never-keep", "NAMES", "Never select these: a,b or @file; repeatable."),
     ] = None,
+    adjust_for: options.AdjustForOption = None,
+    center_rows: options.CenterRowsOption = False,
     ignore: options.IgnoreOption = None,
     label: options.LabelOption = None,
     missing: options.MissingOption = options.Missing.error,
