@@ -138,7 +138,7 @@ class Judge:
             "overlap": len(np.intersect1d(chosen, first)) / len(np.union1d(chosen, first)),
         }
         if self.classes is not None:
-            measures |= cluster(self.found.data.X[:, chosen], self.classes, self.seed)
+            measures |= cluster(self.found.seen.X[:, chosen], self.classes, self.seed)
         return measures
 
     def _explained(self, chosen: Indices) -> float:

@@ -59,6 +59,8 @@ def compare(
     ] = None,
     report_file: options.ReportOption = None,
     subsamples: options.SubsamplesOption = 20,
+    adjust_for: options.AdjustForOption = None,
+    center_rows: options.CenterRowsOption = False,
     ignore: options.IgnoreOption = None,
     label: options.LabelOption = None,
     missing: options.MissingOption = options.Missing.error,
@@ -82,13 +84,20 @@ def compare(
     k-means on them finds the clusters that it finds on all columns. Random columns are the mean of
     ten draws.
 
+    On more than 4096 rows, methods that look for neighbors are compared on a random sample, and so
+    is what needs more than the scatter; the output says where, and --all-rows takes all rows.
+
+    With --adjust-for and --center-rows all methods and measures see the data without what these
+    take off.
+
     With -k auto the first method decides how many features all of them select. A method that
-    fails is reported, and the others go on. The report is that of the first method, with the
-    comparison.
+    fails, or takes longer than --limit, is reported, and the others go on. The report is that of
+    the first method, with the comparison.
     """
     given = options.given_options(context)
     # The whole table is held, however much that takes.
     given.memory = None
+    given.never_keep = []
     number = options.parse_number(n_features)
     given.limit = parse_limit(limit)
     console = Console(quiet)

@@ -28,6 +28,8 @@ _EPILOG = """
 
 [cyan]bsufs select table.csv -k 10,20,50 --tune[/cyan]
 
+[cyan]bsufs select table.csv -k 20 --alternatives 3 --report page.html[/cyan]
+
 [cyan]bsufs select larger-than-memory.parquet -k 50 -o small.parquet[/cyan]
 
 [cyan]bsufs select table.csv -k 9 --must-keep age,sex --set n_components=5[/cyan]
@@ -92,6 +94,15 @@ def select(
     ] = None,
     limit: options.LimitOption = None,
     all_rows: options.AllRowsOption = False,
+    alternatives: Annotated[
+        int,
+        options.option(
+            "--alternatives",
+            "NUMBER",
+            "As many other selections, each for other groups of the rows, shown beside it.",
+            min=0,
+        ),
+    ] = 0,
     must_keep: Annotated[
         list[str] | None,
         options.option("--must-keep", "NAMES", "Always select these: a,b or @file; repeatable."),
@@ -100,6 +111,8 @@ def select(
         list[str] | None,
         options.option("--never-keep", "NAMES", "Never select these: a,b or @file; repeatable."),
     ] = None,
+    adjust_for: options.AdjustForOption = None,
+    center_rows: options.CenterRowsOption = False,
     ignore: options.IgnoreOption = None,
     label: options.LabelOption = None,
     missing: options.MissingOption = options.Missing.error,
@@ -151,8 +164,9 @@ def select(
     found = steps.read(given, console)
     selection = steps.fit(given, found, console)
     compared = steps.compare(given, selection)
+    others_shown = steps.show_alternatives(given, selection)
     document = selection.document
-    page = None if report_file is None else steps.page(given, selection, compared)
+    page = None if report_file is None else steps.page(given, selection, compared, others_shown)
     if output is not None:
         # Where the table itself goes to the terminal, nothing is to move in it.
         writing = nullcontext() if output == STANDARD else console.busy(f"writing {output}")

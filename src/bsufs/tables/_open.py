@@ -36,6 +36,7 @@ def open_table(
     *,
     ignore: Sequence[str] = (),
     label: str | None = None,
+    adjust_for: Sequence[str] = (),
     missing: Missing | None = None,
     scale: Scale = "none",
     kinds: Mapping[str, Kind] = MappingProxyType({}),
@@ -68,6 +69,8 @@ def open_table(
         Columns that are no features and are carried along as they are.
     label : str, optional
         A column of classes, carried along as well.
+    adjust_for : sequence of str, default=()
+        Columns to adjust for, carried along as well.
     missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, optional
         What to do about missing and infinite values. "keep" leaves them, as NaN and inf; "median",
         the default unless `strict`, fills the numbers alone, so that what is written keeps its
@@ -139,7 +142,7 @@ def open_table(
     if transpose:
         rows = _transposed(rows, most)
     source, needed = rows.file.source, rows.memory_to_hold or 0
-    carried = _columns_to_carry(rows, ignore, label, kinds)
+    carried = _columns_to_carry(rows, ignore, label, adjust_for, kinds)
     can_stream = rows.memory_to_hold is not None and not rows.file.is_held
     if batch_rows is not None and not can_stream:
         raise TableError(
@@ -216,7 +219,7 @@ def prepare(
     rows = FrameRows(frame)
     return Table(
         rows,
-        _columns_to_carry(rows, ignore, None, kinds),
+        _columns_to_carry(rows, ignore, None, (), kinds),
         available_memory(),
         missing=missing or ("error" if strict else "median"),
         scale=scale,
@@ -307,7 +310,11 @@ def _check_names(rows: Rows) -> None:
 
 
 def _columns_to_carry(
-    rows: Rows, ignore: Sequence[str], label: str | None, kinds: Mapping[str, Kind]
+    rows: Rows,
+    ignore: Sequence[str],
+    label: str | None,
+    adjust_for: Sequence[str],
+    kinds: Mapping[str, Kind],
 ) -> tuple[str, ...]:
     """Return the columns that are no features, in the order of the file."""
     _check_names(rows)
@@ -316,13 +323,14 @@ def _columns_to_carry(
         raise TableError(f"{source}: {rows.empty}")
     asked = [("--ignore", name) for name in ignore]
     asked += [] if label is None else [("--label", label)]
+    asked += [("--adjust-for", name) for name in adjust_for]
     asked += [(_OPTIONS[kind], name) for name, kind in kinds.items()]
     for option, name in asked:
         if name not in columns:
             near = difflib.get_close_matches(name, rows.names, n=1)
             hint = f"Did you mean {near[0]!r}?" if near else f"There are {listed(rows.names)}."
             raise TableError(f"{source}: {option} {name!r} is no column of the table. {hint}")
-    wanted = {*rows.row_names, *ignore, label}
+    wanted = {*rows.row_names, *ignore, *adjust_for, label}
     carried = tuple(name for name in rows.names if name in wanted)
     if rows.ambiguous & wanted:
         twice = listed(name for name in carried if name in rows.ambiguous)
