@@ -148,6 +148,25 @@ class Table:
         widths = [column.width for column in self._features]
         return None if set(widths) == {1} else np.repeat(np.arange(len(widths)), widths)
 
+    def is_plain_number(self, name: str) -> bool:
+        """Return whether a column is a feature whose cells are numbers as they are.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+
+        Returns
+        -------
+        bool
+            Whether it is.
+        """
+        return name in self._plain_numbers
+
+    @cached_property
+    def _plain_numbers(self) -> frozenset[str]:
+        return frozenset(c.name for c in self._features if c.kind == "number" and not c.reading)
+
     @property
     def matrix_names(self) -> list[str]:
         """Names of the columns of the matrix: those of a category also say which one."""
@@ -211,7 +230,7 @@ class Table:
         array of shape (n_rows_in_batch, n_features)
             A batch of rows; of a table that is held, all of them.
         """
-        places = self._places(features)
+        places = self.places(features)
         if self._is_prepared:
             yield self._held[:, places]
             return
@@ -328,9 +347,9 @@ class Table:
         encode = [column for column in self._features if column.name in texts]
         others = [feature for feature, name in enumerate(self.names) if name in texts]
         as_read = [feature for feature, name in enumerate(self.names) if name not in texts]
-        values[:, self._places(as_read)] = numbers[:, [read[self.names[one]] for one in as_read]]
+        values[:, self.places(as_read)] = numbers[:, [read[self.names[one]] for one in as_read]]
         if encode:
-            places = self._places(others)
+            places = self.places(others)
             values[:, places] = np.concatenate(list(self._parsed(encode)))
         return values
 
@@ -340,7 +359,7 @@ class Table:
         left_out = {column.name for column in self.columns if column.kind == "left out"}
         carried = left_out.union(self.carried_names)
         self.carried_names = tuple(name for name in self.rows.names if name in carried)
-        for learned in ("_features", "names", "groups"):
+        for learned in ("_features", "_plain_numbers", "names", "groups"):
             self.__dict__.pop(learned, None)
         self._require_two_features()
 
@@ -361,8 +380,19 @@ class Table:
     def _has_categories(self) -> bool:
         return any(column.kind == "category" for column in self._features)
 
-    def _places(self, features: ArrayLike | None) -> Any:
-        """Return the columns of the matrix that belong to features."""
+    def places(self, features: ArrayLike | None) -> Any:
+        """Return the columns of the matrix that belong to features.
+
+        Parameters
+        ----------
+        features : array-like of int or None
+            Which features; None for all.
+
+        Returns
+        -------
+        array of int or slice
+            The columns, feature by feature.
+        """
         if features is None:
             return slice(None)
         numbers = np.asarray(features, dtype=np.intp)
@@ -414,7 +444,7 @@ class Table:
             return
         try:
             at_once = self._columns_to_sort(gaps.n_rows) if how == "median" else 0
-            self.missing = preparation.settle(gaps, how, self._numbers, at_once, self._places)
+            self.missing = preparation.settle(gaps, how, self._numbers, at_once, self.places)
         except TableError as error:
             raise self._error(str(error)) from error
         if preparation.kept_columns is not None:
@@ -428,7 +458,7 @@ class Table:
             self._held = self._held[:, features]
         elif self.is_held:
             # In the order of rows, so that sums over them are the same to the bit.
-            self._held = self._held.take(self._places(features), axis=1)
+            self._held = self._held.take(self.places(features), axis=1)
 
     def _settle_scale(self, scale: Scale) -> None:
         """Learn how to bring columns to one scale, where they do not share one."""
@@ -486,7 +516,7 @@ class Table:
     def _numbers(self, features: ArrayLike | None = None) -> Iterator[Any]:
         """Go through the numbers as they were read, NaN where a value is missing."""
         if self.is_held:
-            yield self._held if features is None else self._held[:, self._places(features)]
+            yield self._held if features is None else self._held[:, self.places(features)]
         else:
             wanted = range(self.n_features) if features is None else np.asarray(features)
             blocks = self._parsed([self._features[feature] for feature in wanted])
