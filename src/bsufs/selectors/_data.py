@@ -30,9 +30,18 @@ class FitData:
         Non-negative weights, not all zero.
     names : sequence of str, optional
         Names of the features.
+    groups : sequence or dict, optional
+        Which features are kept or left out together, for selectors that are given no `groups`.
     """
 
-    def __init__(self, X: Any, sample_weight: Array | None = None, names: Any = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        sample_weight: Array | None = None,
+        names: Any = None,
+        groups: Any = None,
+    ) -> None:
+        self.groups = groups
         self.X = X
         self.sample_weight = sample_weight
         self.names = None if names is None else np.asarray(names, dtype=object)

@@ -21,7 +21,7 @@ from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._validation import require_positive_weight, require_two_rows
 
 # What a batch sets; all else is found by the fit that follows.
-_STREAMED = frozenset({"stream_", "n_features_in_", "feature_names_in_"})
+_STREAMED = frozenset({"stream_", "n_features_in_", "feature_names_in_", "groups_"})
 
 
 class StreamedSelector(BaseSelector):
@@ -36,6 +36,7 @@ class StreamedSelector(BaseSelector):
             return super()._fit_data(X, sample_weight)
         check_columns(self, X, reset=True)
         # What can be wrong with the parameters is said before the data are read.
+        self._set_groups(None)
         self._asked_number(*self._forced_and_barred())
         return DaskData(X, sample_weight, self._feature_names())
 
@@ -100,6 +101,7 @@ class StreamedSelector(BaseSelector):
         try:
             self._validate_params()
             X, weight = self._validated(X, sample_weight, reset=is_first)
+            self._set_groups(None)
             self._asked_number(*self._forced_and_barred())
             if stream is None:
                 stream = RowStream(X.shape[1], self._sample())

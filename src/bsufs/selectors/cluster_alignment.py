@@ -62,6 +62,7 @@ class ClusterAlignment(StreamedSelector):
         Neighbors of each row whose differences are the unit of distance.
     %(must_keep)s
     %(never_keep)s
+    %(groups)s
     max_samples : int, default=1024
         Cluster at most so many rows, drawn at random; the components are those of all rows.
     random_state : int, RandomState instance or None, default=0
@@ -135,6 +136,9 @@ class ClusterAlignment(StreamedSelector):
     n_neighbors: int = 3
     must_keep: Any = None
     never_keep: Any = None
+    groups: Any = None
+    costs: Any = None
+    budget: float | None = None
     max_samples: int = 1024
     random_state: Any = 0
 
@@ -159,7 +163,9 @@ class ClusterAlignment(StreamedSelector):
         shares = np.maximum(sample.shares_beyond_chance(found), 0.0) / len(found)
         by_chance = _DEVIATIONS * sum(one.deviation_by_chance for one in found) / len(found)
         self.cluster_shares_ = problem.by_column(shares)
-        best_first = self._picked(scatter, shares, shares > by_chance, forced)
+        units = self._groups.among(problem.order)
+        asked = self._asked_number(*self._forced_and_barred()) or 0
+        best_first = self._picked(scatter, shares, shares > by_chance, forced, units, asked)
         scores = np.empty(best_first.size)
         scores[best_first] = 1.0 - np.arange(best_first.size) / best_first.size
         goal = float(values.sum()) / scatter.trace()
@@ -220,18 +226,41 @@ class ClusterAlignment(StreamedSelector):
             )
         return [int(number) for number in numbers]
 
-    def _picked(self, scatter: Scatter, shares: Array, knowing: Mask, forced: Mask) -> Indices:
-        """Return all columns, best first."""
-        diagonal = scatter.diagonal()
-        duplicates = find_duplicates(scatter, forced)
-        last = (duplicates | ~knowing | (diagonal <= 0)) & ~forced
-        asked = self._asked_number(forced, np.zeros_like(forced)) or 0
-        n_picks = min(int(np.count_nonzero(~last)), max(asked, _MOST_PICKS))
+    def _picked(
+        self,
+        scatter: Scatter,
+        shares: Array,
+        knowing: Mask,
+        forced: Mask,
+        units: tuple[Indices, Indices],
+        asked: int,
+    ) -> Indices:
+        """Return all columns, best first, those of a group behind one another."""
+        (group, which), diagonal = units, scatter.diagonal()
+        first = np.unique(group, return_index=True)[1]
         target = shares * (diagonal / diagonal.max())
-        picks, gains = aligned_columns(scatter, target, n_picks, forced=forced, barred=last)
-        rest = np.setdiff1d(np.arange(forced.size), picks)
+        duplicates = find_duplicates(scatter, forced, group)[first]
+        forced, varying = forced[first], np.bincount(group, diagonal) > 0
+        knowing = np.bincount(group, knowing) > 0
+        last = (duplicates | ~knowing | ~varying) & ~forced
+        n_picks = min(int(np.count_nonzero(~last)), max(asked, _MOST_PICKS))
+        budget = None if self._budget is None else self._budget.of(which)
+        picks, gains = aligned_columns(
+            scatter,
+            target,
+            n_picks if budget is None else which.size,
+            forced=forced,
+            barred=last,
+            groups=group,
+            budget=budget,
+        )
+        rest = np.setdiff1d(np.arange(which.size), picks)
         # Where clusters tell nothing the share decides, however little it is.
-        gains = np.where(knowing, gains, shares)
-        return np.concatenate(
+        largest_share = np.zeros(which.size)
+        np.maximum.at(largest_share, group, shares)
+        gains = np.where(knowing, gains, largest_share)
+        order = np.concatenate(
             [picks, rest[np.lexsort((rest, -gains[rest], ~knowing[rest], duplicates[rest]))]]
         )
+        place = np.argsort(order)[group]
+        return np.lexsort((np.arange(group.size), -target, place))

@@ -109,7 +109,9 @@ class EvaluationData:
         n = self.X.shape[0]
         draw = np.random.default_rng([self.random_state, number]).permutation(n)
         rows = np.sort(draw[: max(2, round(share * n))])
-        return FitData(self.fit_data.X[rows], names=self.fit_data.names)
+        return FitData(
+            self.fit_data.X[rows], names=self.fit_data.names, groups=self.fit_data.groups
+        )
 
 
 def _held_out_errors(
