@@ -47,6 +47,10 @@ class SampleOfRows(Protocol):
         """Return, for each column, the sum over clusterings of its share less that of chance."""
         ...
 
+    def columns(self, places: Indices) -> Array:
+        """Return some columns as an array."""
+        ...
+
 
 class LocalRows:
     """Rows in memory, centered; of sparse ones the mean is taken off without storing that."""
@@ -80,6 +84,11 @@ class LocalRows:
 
     def __matmul__(self, V: Array) -> Array:
         return np.asarray(self._X @ V - self._mean @ V)
+
+    def columns(self, places: Indices) -> Array:
+        """Return some columns as an array."""
+        X = self._X[:, places]
+        return np.asarray((X.toarray() if sparse.issparse(X) else X) - self._mean[places])
 
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""

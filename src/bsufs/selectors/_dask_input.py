@@ -134,6 +134,13 @@ class DaskRows:
         lazy = self._scatter.each(_shares, self._rows, tuple(found))
         return self._scatter.gathered(lazy)[self._places]
 
+    def columns(self, places: Indices) -> Array:
+        """Bring some columns here."""
+        columns = self._scatter.columns(self._places[places])
+        return LocalRows.of(columns if self._rows is None else columns[self._rows], 0).columns(
+            np.arange(places.size)
+        )
+
 
 def _image(X: Array, rows: Indices | None, V: Array) -> Array:
     return LocalRows.of(X if rows is None else X[rows], 0) @ V

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.kmeans import batched_kmeans
 from bsufs.scatter import Scatter
+from bsufs.selectors._agreement import Agreement, fewest
 from bsufs.selectors._base import Scored
 from bsufs.selectors._cluster_shares import Clusters, SampleOfRows
 from bsufs.selectors._columns import find_duplicates
@@ -157,9 +158,10 @@ class ClusterAlignment(StreamedSelector):
         forced, barred = self._forced_and_barred()
         problem = ColumnProblem.of(data, barred)
         scatter, forced = problem.scatter, forced[problem.order]
-        values = self._find_components(scatter)
+        self._find_components(scatter)
         sample = data.some_rows(self._sample(), problem)
-        found = [Clusters(labels) for labels in self._clusterings(sample, scatter)]
+        targets = list(self._clusterings(sample, scatter))
+        found = [Clusters(labels) for labels in targets]
         shares = np.maximum(sample.shares_beyond_chance(found), 0.0) / len(found)
         by_chance = _DEVIATIONS * sum(one.deviation_by_chance for one in found) / len(found)
         self.cluster_shares_ = problem.by_column(shares)
@@ -168,17 +170,37 @@ class ClusterAlignment(StreamedSelector):
         best_first = self._picked(scatter, shares, shares > by_chance, forced, units, asked)
         scores = np.empty(best_first.size)
         scores[best_first] = 1.0 - np.arange(best_first.size) / best_first.size
-        goal = float(values.sum()) / scatter.trace()
         return Scored(
             scores=problem.by_column(scores),
             variances=problem.by_column(scatter.diagonal()),
             position=problem.place,
-            auto_n_features=lambda best_first: problem.fewest_that_explain(goal, best_first),
+            auto_n_features=lambda best: self._fewest_that_agree(best, problem, sample, targets),
             explained_curve=problem.explained_curve,
         )
 
-    def _find_components(self, scatter: Scatter) -> Array:
-        """Decide on the number of components, and return their eigenvalues."""
+    def _fewest_that_agree(
+        self,
+        best_first: Indices,
+        problem: ColumnProblem,
+        sample: SampleOfRows,
+        targets: Sequence[Indices],
+    ) -> int:
+        """Return how many columns it takes to show the clusters as well as more would."""
+        places = problem.place[best_first]
+        places = places[places < problem.order.size]
+        ends = self._groups.ends(problem.order[places])
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        curve = Agreement(targets, self.n_clusters_, seed).curve(
+            lambda number: sample.columns(places[: ends[number - 1]]), ends
+        )
+        self.agreement_curve_ = {
+            "n_features_to_select": np.array(list(curve)),
+            "agreement": np.array(list(curve.values())),
+        }
+        return int(ends[fewest(curve) - 1])
+
+    def _find_components(self, scatter: Scatter) -> None:
+        """Decide on the number of components."""
         most = min(_MOST_COMPONENTS, scatter.max_rank, scatter.shape[0])
         values, _ = scatter.leading_eigenvectors(most)
         if isinstance(self.n_components, str):
@@ -187,7 +209,6 @@ class ClusterAlignment(StreamedSelector):
         else:
             values = principal_frame(scatter, self.n_components)[0][:most]
         self.n_components_ = values.size
-        return values
 
     def _clusterings(self, sample: SampleOfRows, scatter: Scatter) -> Iterator[Indices]:
         """Cluster the rows by the components, in two views: those above noise, and many."""

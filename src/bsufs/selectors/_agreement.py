@@ -1,0 +1,85 @@
+"""How many columns clusters need: the fewest that show a target as well as more of them would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import entr
+
+from bsufs._typing import Array, Indices
+from bsufs.metrics.kmeans import batched_kmeans
+
+# Agreement counts as equal to the best when it is lower by no more than this.
+TOLERANCE = 0.02
+# Columns, rows and iterations at most.
+_MOST_COLUMNS, _MOST_ROWS, _MAX_ITER = 128, 512, 10
+# Runs of k-means for each number of columns; more of few rows, which tell less and cost little.
+_FEWEST_RUNS, _MOST_RUNS, _ROWS_IN_ALL = 3, 12, 1536
+
+
+class Agreement:
+    """How well clusters of some columns agree with target clusterings, from 0 to 1.
+
+    The mean normalized mutual information, 2 I / (H + H), of runs of k-means with all targets.
+
+    Parameters
+    ----------
+    targets : sequence of arrays of int of shape (n_rows,)
+        Clusterings of the rows.
+    n_clusters : sequence of int
+        The numbers of clusters to look for.
+    seed : int
+        Seed of k-means.
+    """
+
+    def __init__(self, targets: Sequence[Indices], n_clusters: Sequence[int], seed: int) -> None:
+        self._every = -(-targets[0].size // _MOST_ROWS)
+        self._targets = np.stack(targets)[:, :: self._every].astype(np.intp)
+        self._n_clusters = [min(number, self._targets.shape[1]) for number in n_clusters]
+        self._seed = seed
+
+    def of(self, X: Array) -> float:
+        """Return how well clusters of all columns of X agree with the targets."""
+        X = X[:: self._every]
+        n_runs = min(max(_ROWS_IN_ALL // len(X), _FEWEST_RUNS), _MOST_RUNS)
+        settings: Any = {"n_runs": n_runs, "max_iter": _MAX_ITER, "random_state": self._seed}
+        runs = [batched_kmeans(X, number, **settings).labels for number in self._n_clusters]
+        return float(np.mean([self._information(labels) for labels in np.concatenate(runs)]))
+
+    def _information(self, labels: Indices) -> Array:
+        """Return the normalized mutual information of a clustering with each target."""
+        n_targets, size = len(self._targets), 1 + max(int(labels.max()), int(self._targets.max()))
+        pairs = (np.arange(n_targets)[:, None] * size + self._targets) * size + labels
+        cells = np.bincount(pairs.ravel(), minlength=n_targets * size**2) / labels.size
+        joint = cells.reshape(n_targets, size, size)
+        together = entr(joint).sum(axis=(1, 2))
+        apart = entr(joint.sum(axis=1)).sum(axis=1) + entr(joint.sum(axis=2)).sum(axis=1)
+        # Two clusterings with a single cluster are the same.
+        return 2.0 * np.divide(
+            apart - together, apart, out=np.full(apart.shape, 0.5), where=apart > 0
+        )
+
+    def curve(self, columns: Callable[[int], Array], n_columns: Indices) -> dict[int, float]:
+        """Return the agreement of some numbers of columns, enough of them to see the fewest.
+
+        `columns(j)` gives the first j columns or groups, which have `n_columns[j - 1]` columns. From
+        the largest number down they are halved, to 2, or to one group of several columns, as long
+        as the agreement lasts; at last one between is tried.
+        """
+        most = max(1, int(np.searchsorted(n_columns, _MOST_COLUMNS, side="right")))
+        least = min(most, 1 if n_columns[0] > 1 else 2)
+        curve = {most: self.of(columns(most))}
+        while min(curve) == fewest(curve) > least:
+            number = max(1 << ((min(curve) - 1).bit_length() - 1), least)
+            curve[number] = self.of(columns(number))
+        between = 3 * fewest(curve) // 4
+        if between not in curve and between > least:
+            curve[between] = self.of(columns(between))
+        return dict(sorted(curve.items()))
+
+
+def fewest(curve: dict[int, float]) -> int:
+    """Return the smallest number that agrees as well as the best, but for the tolerance."""
+    return min(j for j, value in curve.items() if value >= max(curve.values()) - TOLERANCE)
