@@ -130,9 +130,10 @@ def compare_methods(
     outcomes = []
     for place, name in enumerate(names, start=1):
         with judge.found.console.busy(f"{name} ({place} of {len(names)})"):
-            outcome = run_method(name, number if first is None else len(first), judge, first)
+            outcome = run_method(name, number, judge, first)
         if first is None and outcome.selector is not None:
             first = outcome.chosen
+            number = len(getattr(outcome.selector, "selected_groups_", first))
         outcomes.append(outcome)
     return outcomes
 

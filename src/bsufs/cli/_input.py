@@ -14,6 +14,7 @@ from bsufs._memory import available_memory, parse_size, size_in_words
 from bsufs._typing import Array, Indices
 from bsufs.cli._clustering import Classes, classes_in, cluster
 from bsufs.cli._console import Console
+from bsufs.cli._groups import Groups, column_groups
 from bsufs.cli._options import parse_names
 from bsufs.scatter import memory_for_scatter
 from bsufs.selectors._data import FitData
@@ -29,18 +30,19 @@ class Input:
 
     table: Table
     console: Console
+    groups: Groups | None = None
 
     @cached_property
     def data(self) -> FitData:
         """The numbers of a table that is held, with all that is computed of them once."""
-        return FitData(self.table.values, names=self.table.names)
+        return FitData(self.table.values, names=self.table.names, groups=self.groups)
 
     @cached_property
     def dense(self) -> FitData:
         """The same for what cannot take a sparse matrix."""
         if not sparse.issparse(self.data.X):
             return self.data
-        return FitData(self.data.X.toarray(), names=self.table.names)
+        return FitData(self.data.X.toarray(), names=self.table.names, groups=self.groups)
 
     def fit(self, selector: Any) -> Indices:
         """Fit a selector and return the columns it selects, best first."""
@@ -123,7 +125,7 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
         )
     for notice in table.notices:
         console.say(notice)
-    found = Input(table, console)
+    found = Input(table, console, column_groups(given, table.names))
     if table.is_held:
         found.require_two_rows()
     else:

@@ -64,7 +64,7 @@ class Agreement:
     def curve(self, columns: Callable[[int], Array], n_columns: Indices) -> dict[int, float]:
         """Return the agreement of some numbers of columns, enough of them to see the fewest.
 
-        `columns(j)` gives the first j columns or groups, which have `n_columns[j - 1]` columns. From
+        `columns(j)` gives the first j columns or groups, which are `n_columns[j - 1]` columns. From
         the largest number down they are halved, to 2, or to one group of several columns, as long
         as the agreement lasts; at last one between is tried.
         """

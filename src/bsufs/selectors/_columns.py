@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from bsufs._linalg import group_sums
 from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter import Scatter
 from bsufs.scatter._base import batches
@@ -111,10 +112,8 @@ def find_duplicates(scatter: Scatter, forced: Mask, groups: Indices | None = Non
     group[by_print] = np.concatenate([[0], np.cumsum(steps > _DUPLICATE_TOLERANCE)])
     size, first = diagonal, np.arange(d)
     if groups is not None:
-        size, first = np.bincount(groups, diagonal)[groups], groups
-    by_standing = np.lexsort(
-        (varying, first[varying], -size[varying], ~forced[varying], group)
-    )
+        size, first = group_sums(groups, diagonal)[groups], groups
+    by_standing = np.lexsort((varying, first[varying], -size[varying], ~forced[varying], group))
     first_of_group = np.ones(varying.size, dtype=bool)
     first_of_group[by_standing[1:]] = np.diff(group[by_standing]) > 0
     found = np.zeros(d, dtype=bool)

@@ -35,11 +35,7 @@ class FitData:
     """
 
     def __init__(
-        self,
-        X: Any,
-        sample_weight: Array | None = None,
-        names: Any = None,
-        groups: Any = None,
+        self, X: Any, sample_weight: Array | None = None, names: Any = None, groups: Any = None
     ) -> None:
         self.groups = groups
         self.X = X

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsufs._linalg import group_sums
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._columns import feature_mask
 from bsufs.solvers.budget import Budget
@@ -82,7 +83,7 @@ class Groups:
         return np.append(changes, gathered.size)
 
     def among(self, columns: Indices) -> tuple[Indices, Indices]:
-        """Number the groups of some columns by their first of these, and say which they are."""
+        """Return the groups of some columns, numbered as these meet them, and which they are."""
         which, first, group = np.unique(self.of[columns], return_index=True, return_inverse=True)
         by_first = np.argsort(first)
         return np.argsort(by_first)[group], which[by_first]
@@ -116,13 +117,14 @@ def _labels_from_array(groups: Any, n_features: int) -> list[Any]:
 def _labels_from_dict(
     groups: Mapping[Any, Any], n_features: int, names: Sequence[str] | None
 ) -> list[Any]:
-    labels = list(range(n_features)) if names is None else list(names)
+    own = list(range(n_features)) if names is None else list(names)
+    labels = own.copy()
     grouped = np.zeros(n_features, dtype=bool)
     for label, members in groups.items():
         mask = feature_mask(f"groups[{label!r}]", members, n_features, names)
         twice = np.flatnonzero(mask & grouped)
         if twice.size or not mask.any() or not _is_label(label):
-            got = f"column {labels[twice[0]]!r} in two" if twice.size else f"{label!r}: {members!r}"
+            got = f"column {own[twice[0]]!r} in two" if twice.size else f"{label!r}: {members!r}"
             raise ValueError(
                 "groups must give every group a name or number and at least one column, and no "
                 f"column two groups; got {got}. Take it out."
@@ -130,8 +132,9 @@ def _labels_from_dict(
         grouped |= mask
         for column in np.flatnonzero(mask):
             labels[column] = label
-    same = [label for label, alone in zip(labels, ~grouped, strict=True) if alone]
-    for label in set(same) & set(groups):
+    for label in {label for label, taken in zip(own, grouped, strict=True) if not taken} & set(
+        groups
+    ):
         raise ValueError(
             f"groups must not name a group {label!r} like a column outside of it. Rename the "
             "group, or put the column in."
@@ -143,16 +146,14 @@ def _is_label(label: Any) -> bool:
     return isinstance(label, str | int | float | np.integer) and label == label
 
 
-def parsed_budget(
-    costs: Any, total: float, groups: Groups, names: Sequence[str] | None
-) -> Budget:
+def parsed_budget(costs: Any, total: float, groups: Groups, names: Sequence[str] | None) -> Budget:
     """Read a cost for each column or each group, by number or by name."""
     d, n_groups = groups.of.size, groups.n_groups
     if isinstance(costs, Mapping):
         return Budget(_costs_from_dict(costs, groups, names), total)
     given = _positive(costs)
     if given.shape == (d,):
-        return Budget(np.bincount(groups.of, given), total)
+        return Budget(group_sums(groups.of, given), total)
     if given.shape == (n_groups,):
         return Budget(given, total)
     of_groups = "" if groups.are_single else f", for each of the {n_groups} groups"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bsufs._linalg import group_sums
 from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter import Scatter
 from bsufs.scatter._base import batches
@@ -81,7 +82,7 @@ def aligned_columns(
         lengths = np.sqrt(squared + 2.0 * crossed + own)
         np.divide(reached + target, lengths, out=gains, where=lengths > 0)
         open_to_choice = free & first if len(picks) < n_forced else free
-        worth = gains
+        worth: Array = gains
         if budget is not None:
             open_to_choice = open_to_choice & budget.fits(spent)
             worth = budget.per_cost(gains - (reached / np.sqrt(squared) if squared else 0.0))
@@ -119,13 +120,13 @@ class _Kernels:
 
     def summed(self, by_column: Array) -> Array:
         """Return the sum over each group."""
-        return np.bincount(self._groups, by_column, minlength=self._ends.size)
+        return group_sums(self._groups, by_column, self._ends.size)
 
     def own(self) -> Array:
         """Return the product of each kernel with itself."""
         own = self.summed((self._squares * self._unit) ** 2)
         for group in np.flatnonzero(self._sizes > 1):
-            columns = self.columns(group)
+            columns = self.columns(int(group))
             parts = (columns[part] for part in batches(columns.size, columns.size))
             blocks = (self._scatter.block(part, columns) * self._unit for part in parts)
             own[group] = sum(float(np.vdot(block, block)) for block in blocks)
@@ -139,7 +140,7 @@ class _Kernels:
             likely = np.argpartition(-gains, n_more)[:n_more] if n_more else np.empty(0, np.intp)
             wanted = np.unique(np.append(likely, pick))
             self._known = {int(group): np.zeros(gains.size) for group in wanted}
-            columns = np.concatenate([self.columns(group) for group in wanted])
+            columns = np.concatenate([self.columns(int(group)) for group in wanted])
             width = self._groups.size // self._scatter.rows_at_once + 1
             for part in batches(columns.size, width):
                 rows = self._scatter.rows(columns[part])

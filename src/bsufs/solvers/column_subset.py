@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
+from bsufs._linalg import group_sums
 from bsufs._typing import Array, Indices
 from bsufs.solvers.budget import Budget
 from bsufs.solvers.forms import short_root
@@ -69,8 +70,8 @@ def greedy_groups(
     """Pick groups of centered columns one by one, each explaining most of what is left.
 
     A group explains ||P E||^2 of the residuals E of all columns, with P the projection onto the
-    span of its residuals; `by_length` it counts how long these are instead, as in pivoted QR. With a
-    budget, what is gained per cost counts, among the groups that still fit. Returns the groups in
+    span of its residuals; with `by_length` their joint length counts instead, as in pivoted QR.
+    With a budget, the gain per cost counts, among the groups that still fit. Returns the groups in
     order, until nothing is left to explain or to spend, and the variation of all columns that those
     up to each explain.
     """
@@ -78,14 +79,14 @@ def greedy_groups(
     n_groups = int(groups.max()) + 1
     single = np.bincount(groups)[groups] == 1
     columns = [np.flatnonzero(groups == group) for group in np.unique(groups[~single])]
-    total = np.bincount(groups, np.einsum("ij,ij->j", E, E))
+    total = group_sums(groups, np.einsum("ij,ij->j", E, E))
     free = total > 0
     picked: list[int] = []
     gains: list[float] = []
     spent = 0.0
     while True:
         squares = np.einsum("ij,ij->j", E, E)
-        left = np.bincount(groups, squares)
+        left = group_sums(groups, squares)
         free &= left > _DEPENDENT * total
         open_to_choice = free if budget is None else free & budget.fits(spent)
         if not open_to_choice.any():

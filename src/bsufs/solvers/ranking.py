@@ -43,11 +43,7 @@ class Weights:
     relative: bool = True
 
     def scaled_to(
-        self,
-        scatter: Scatter,
-        eigenvalue: float,
-        n_components: int,
-        groups: Indices | None = None,
+        self, scatter: Scatter, eigenvalue: float, n_components: int, groups: Indices | None = None
     ) -> ScaledModel:
         """Translate the weights for data with a given leading eigenvalue, and rows in groups."""
         shrink = 1.0
