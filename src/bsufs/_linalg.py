@@ -1,4 +1,4 @@
-"""Symmetric matrices: some of their eigenpairs, and solves by the Cholesky factor."""
+"""Some eigenpairs of symmetric matrices, solves by the Cholesky factor, and sums over groups."""
 
 from __future__ import annotations
 
