@@ -13,18 +13,27 @@ def test_the_information_is_that_of_scikit_learn():
     rng = np.random.default_rng(0)
     targets = [rng.integers(k, size=90) for k in (2, 5, 9)]
     labels = rng.integers(4, size=90)
-    found = Agreement(targets, [4], 0)._information(labels)
+    found = Agreement(targets, None, [4], 0)._information(labels, np.arange(90))
     expected = [normalized_mutual_info_score(target, labels) for target in targets]
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
     one = np.zeros(90, dtype=int)
-    assert Agreement([one], [1], 0)._information(one).tolist() == [1.0]
+    assert Agreement([one], None, [1], 0)._information(one, np.arange(90)).tolist() == [1.0]
 
 
 def test_columns_that_show_the_target_agree_with_it():
     target = np.repeat(np.arange(5), 20)
     X = np.column_stack([target, target**2]) * 10.0
-    agreement = Agreement([target], [5], 0)
+    agreement = Agreement([target], None, [5], 0)
     assert agreement.of(X) > agreement.of(np.random.default_rng(0).standard_normal((100, 2))) + 0.3
+
+
+def test_a_weight_counts_like_copies_of_the_row():
+    rng = np.random.default_rng(1)
+    X, target = rng.standard_normal((700, 3)), rng.integers(6, size=700)
+    copies = rng.integers(1, 4, size=700)
+    weighted = Agreement([target], copies.astype(float), [5], 0).of(X)
+    repeated = Agreement([np.repeat(target, copies)], None, [5], 0).of(np.repeat(X, copies, axis=0))
+    assert weighted == pytest.approx(repeated, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +54,11 @@ def test_columns_that_show_the_target_agree_with_it():
 def test_numbers_are_halved_as_long_as_the_agreement_lasts(
     monkeypatch, reached, n_columns, tried, chosen
 ):
-    monkeypatch.setattr(Agreement, "of", lambda self, number: 0.8 if number >= reached else 0.5)
-    curve = Agreement([np.zeros(4, dtype=int)], [1], 0).curve(lambda number: number, n_columns)
+    def of(self, X, known):
+        return 0.8 if X.shape[1] >= reached else 0.5
+
+    monkeypatch.setattr(Agreement, "of", of)
+    agreement = Agreement([np.zeros(4, dtype=int)], None, [1], 0)
+    curve = agreement.curve(lambda number: np.ones((4, number)), n_columns)
     assert list(curve) == tried
     assert fewest(curve) == chosen

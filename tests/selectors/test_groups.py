@@ -258,3 +258,7 @@ def test_auto_of_cluster_alignment_is_the_fewest_that_agree():
     again = ClusterAlignment(clusters=6).fit(1e-3 * X[:, order])
     np.testing.assert_array_equal(again.support_, selector.support_[order])
     assert not hasattr(ClusterAlignment(3).fit(X), "agreement_curve_")
+    weight = rng.integers(1, 4, size=300)
+    weighted = ClusterAlignment(clusters=6).fit(X, sample_weight=weight)
+    repeated = ClusterAlignment(clusters=6).fit(np.repeat(X, weight, axis=0))
+    np.testing.assert_array_equal(weighted.support_, repeated.support_)

@@ -21,6 +21,8 @@ _NOT_SETTABLE = {
     "groups": "--groups",
     "costs": "--costs",
     "budget": "--budget",
+    "adjust_for": "--adjust-for",
+    "center_rows": "--center-rows",
     "random_state": "--seed",
     "callback": None,
     "verbose": None,
@@ -84,15 +86,15 @@ def _check_settings(
 def column_numbers(
     names: Sequence[str], table: Table, option: str, groups: Mapping[str, Sequence[int]]
 ) -> list[int]:
-    """Return the numbers of features given by name; of a group, one that stands for it."""
-    place = {group: columns[0] for group, columns in groups.items()}
-    place |= {name: number for number, name in enumerate(table.names)}
+    """Return the numbers of features given by name, their own or that of their group."""
+    place: dict[str, Sequence[int]] = dict(groups)
+    place |= {name: [number] for number, name in enumerate(table.names)}
     for name in names:
         if name not in place:
             near = difflib.get_close_matches(name, table.names, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"{option} {name!r} is not among the features to select from.{hint}")
-    return [place[name] for name in names]
+    return [number for name in names for number in place[name]]
 
 
 def check_number(number: int | float | str, table: Table) -> None:

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import entr
 
+from bsufs._linalg import group_sums
 from bsufs._typing import Array, Indices
 from bsufs.metrics.kmeans import batched_kmeans
+from bsufs.selectors._row_sample import DistinctRows
 
 # Agreement counts as equal to the best when it is lower by no more than this.
 TOLERANCE = 0.02
@@ -28,32 +30,53 @@ class Agreement:
     ----------
     targets : sequence of arrays of int of shape (n_rows,)
         Clusterings of the rows.
+    weight : array of shape (n_rows,) or None
+        Weights of the rows.
     n_clusters : sequence of int
         The numbers of clusters to look for.
     seed : int
         Seed of k-means.
     """
 
-    def __init__(self, targets: Sequence[Indices], n_clusters: Sequence[int], seed: int) -> None:
-        self._every = -(-targets[0].size // _MOST_ROWS)
-        self._targets = np.stack(targets)[:, :: self._every].astype(np.intp)
-        self._n_clusters = [min(number, self._targets.shape[1]) for number in n_clusters]
+    def __init__(
+        self, targets: Sequence[Indices], weight: Array | None, n_clusters: Sequence[int], seed: int
+    ) -> None:
+        self._targets = np.stack(targets).astype(np.intp)
+        self._weight = weight
+        self._n_clusters = n_clusters
         self._seed = seed
 
-    def of(self, X: Array) -> float:
-        """Return how well clusters of all columns of X agree with the targets."""
-        X = X[:: self._every]
-        n_runs = min(max(_ROWS_IN_ALL // len(X), _FEWEST_RUNS), _MOST_RUNS)
-        settings: Any = {"n_runs": n_runs, "max_iter": _MAX_ITER, "random_state": self._seed}
-        runs = [batched_kmeans(X, number, **settings).labels for number in self._n_clusters]
-        return float(np.mean([self._information(labels) for labels in np.concatenate(runs)]))
+    def of(self, X: Array, known: DistinctRows | None = None) -> float:
+        """Return how well clusters of all columns of X agree with the targets.
 
-    def _information(self, labels: Indices) -> Array:
-        """Return the normalized mutual information of a clustering with each target."""
-        n_targets, size = len(self._targets), 1 + max(int(labels.max()), int(self._targets.max()))
-        pairs = (np.arange(n_targets)[:, None] * size + self._targets) * size + labels
-        cells = np.bincount(pairs.ravel(), minlength=n_targets * size**2) / labels.size
-        joint = cells.reshape(n_targets, size, size)
+        Copies of rows are told by `known`, the same rows with all columns.
+        """
+        known = DistinctRows(X, self._weight) if known is None else known
+        some = np.arange(0, known.first.size, -(-known.first.size // _MOST_ROWS))
+        rows = np.flatnonzero(np.isin(known.group, some))
+        settings: Any = {
+            "n_runs": min(max(_ROWS_IN_ALL // some.size, _FEWEST_RUNS), _MOST_RUNS),
+            "max_iter": _MAX_ITER,
+            "sample_weight": None if known.weight is None else known.weight[some],
+            "random_state": self._seed,
+        }
+        among = np.searchsorted(some, known.group[rows])
+        found = [
+            batched_kmeans(X[known.first[some]], min(number, some.size), **settings).labels
+            for number in self._n_clusters
+        ]
+        return float(
+            np.mean([self._information(labels[among], rows) for runs in found for labels in runs])
+        )
+
+    def _information(self, labels: Indices, rows: Indices) -> Array:
+        """Return the normalized mutual information of a clustering of rows with each target."""
+        targets = self._targets[:, rows]
+        n_targets, size = len(targets), 1 + max(int(labels.max()), int(targets.max()))
+        weight = np.ones(rows.size) if self._weight is None else self._weight[rows]
+        pairs = (np.arange(n_targets)[:, None] * size + targets) * size + labels
+        cells = group_sums(pairs.ravel(), np.tile(weight, n_targets), n_targets * size**2)
+        joint = cells.reshape(n_targets, size, size) / weight.sum()
         together = entr(joint).sum(axis=(1, 2))
         apart = entr(joint.sum(axis=1)).sum(axis=1) + entr(joint.sum(axis=2)).sum(axis=1)
         # Two clusterings with a single cluster are the same.
@@ -70,13 +93,15 @@ class Agreement:
         """
         most = max(1, int(np.searchsorted(n_columns, _MOST_COLUMNS, side="right")))
         least = min(most, 1 if n_columns[0] > 1 else 2)
-        curve = {most: self.of(columns(most))}
+        X = columns(most)
+        known = DistinctRows(X, self._weight)
+        curve = {most: self.of(X, known)}
         while min(curve) == fewest(curve) > least:
             number = max(1 << ((min(curve) - 1).bit_length() - 1), least)
-            curve[number] = self.of(columns(number))
+            curve[number] = self.of(columns(number), known)
         between = 3 * fewest(curve) // 4
         if between not in curve and between > least:
-            curve[between] = self.of(columns(between))
+            curve[between] = self.of(columns(between), known)
         return dict(sorted(curve.items()))
 
 

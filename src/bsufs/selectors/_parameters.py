@@ -43,6 +43,8 @@ _SHARED: dict[str, list[Any]] = {
     "groups": ["array-like", Mapping, None],
     "costs": ["array-like", Mapping, None],
     "budget": [*POSITIVE, None],
+    "adjust_for": ["array-like", str, Integral, None],
+    "center_rows": ["boolean"],
     "random_state": ["random_state"],
 }
 

@@ -164,21 +164,6 @@ class ConsensusSelector(WrappingSelector):
         return getattr(self.estimator, "never_keep", None)
 
     @property
-    def groups(self) -> Any:
-        """Features that are kept or left out together: those of the estimator."""
-        return getattr(self.estimator, "groups", None)
-
-    @property
-    def costs(self) -> Any:
-        """What the features cost: as for the estimator."""
-        return getattr(self.estimator, "costs", None)
-
-    @property
-    def budget(self) -> Any:
-        """What may be spent on features: as for the estimator."""
-        return getattr(self.estimator, "budget", None)
-
-    @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override] # as the estimator inside does
         return self._inside()._accepts_sparse
 
@@ -190,7 +175,7 @@ class ConsensusSelector(WrappingSelector):
         runs = list(self._runs(inside, seed))
 
         def scores_on(rows: Indices) -> Array:
-            half = FitData(data.X[rows], names=data.names, groups=data.groups)
+            half = data.part(rows)
             return np.asarray(np.mean([self._scores(run, half) for run in runs], axis=0))
 
         if self.n_pairs:
