@@ -167,10 +167,10 @@ class BSUFS(StreamedSelector):
     or rows are repeated. With ``tie_break="index"`` ties and duplicates are treated as in the
     authors' code instead.
 
-    Of columns in `groups`, a group takes the place of a row: :math:`\|w^i\|` becomes the Frobenius
-    norm of the rows of the group, groups are eliminated as a whole, and what is said of numbers of
-    features holds of groups. With a `budget`, features are taken in the order of their survival, and
-    those that no longer fit are skipped.
+    Where columns are in `groups`, a group takes the place of a row: :math:`\|w^i\|` becomes the
+    Frobenius norm of the rows of the group, groups are eliminated as a whole, and what is said of
+    numbers of features holds of groups. With a `budget`, features are taken in the order of their
+    survival, and those that no longer fit are skipped.
 
     The defaults were chosen by measurement, leaving one dataset out at a time. With fixed weights
     the iterates converge to a critical point of the penalized problem; on the path, where the

@@ -118,14 +118,15 @@ class ClusterAlignment(StreamedSelector):
     what it repeats and for variance within clusters. Columns whose share is less than four standard
     deviations above chance come behind those that know of the clusters.
 
-    Of columns in groups, a group counts as one: its kernel is the sum of the kernels of its columns,
-    and it is worth the sum of their :math:`b_i`. With a `budget`, each pick is the one that raises
-    the alignment most per cost among those that still fit.
+    A group of columns counts as one: its kernel is the sum of the kernels of its columns, and it is
+    worth the sum of their :math:`b_i`. With a `budget`, each pick is the one that raises the
+    alignment most per cost among those that still fit.
 
     "auto" clusters the rows (512 of them at most) on the best columns alone, by k-means with the
     same numbers of clusters, and measures the agreement with all clusterings from above by their
-    mean normalized mutual information. From 128 columns, or all, the number is halved as long as the
-    agreement is within 0.02 of the best so far; at last three quarters of the number found are tried.
+    mean normalized mutual information. From 128 columns, or all, the number is halved as long as
+    the agreement is within 0.02 of the best so far; at last three quarters of the number found are
+    tried.
 
     Perfectly correlated columns come behind all distinct ones. Beyond 64 columns (or
     `n_features_to_select`) the rest is ranked by what each would add at that point.
