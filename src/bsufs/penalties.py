@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "ElementPenalty",
     "RowPenalty",
+    "group_norms",
     "row_norms",
     "shrink_factor",
     "strength_for_threshold",
@@ -386,6 +387,37 @@ def row_norms(A: ArrayLike) -> Floats:
     return norms
 
 
+def group_norms(A: ArrayLike, groups: NDArray[np.intp]) -> Floats:
+    """Return the Frobenius norm of every group of rows, safe from overflow and underflow.
+
+    Parameters
+    ----------
+    A : array of shape (n_rows, n_columns)
+        The matrix.
+    groups : array of int of shape (n_rows,)
+        The number of the group of each row, from 0.
+
+    Returns
+    -------
+    array of shape (n_groups,)
+        The norms in double precision; of a single row, exactly its `row_norms`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bsufs.penalties import group_norms
+    >>> group_norms(np.array([[3.0, 0.0], [0.0, 4.0], [2.0, 0.0]]), np.array([0, 0, 1]))
+    array([5., 2.])
+    """
+    norms = row_norms(A)
+    scale = np.zeros(int(groups.max(initial=-1)) + 1)
+    np.maximum.at(scale, groups, norms)
+    with np.errstate(invalid="ignore", under="ignore"):
+        relative = np.where(scale[groups] > 0, norms / scale[groups], 0.0)
+        total = scale * np.sqrt(np.bincount(groups, relative**2, minlength=scale.size))
+    return np.where(np.isinf(scale), scale, total)
+
+
 def _scaled_norms(A: FloatArray) -> tuple[Floats, Floats]:
     """Return the largest magnitude of every row and the norm of the row divided by it."""
     rows = A.astype(np.float64, copy=False)
@@ -512,6 +544,9 @@ class RowPenalty:
     row_weights : array of shape (n_rows,), optional
         The row weights :math:`\omega_i` in [0, inf], all 1 if not given. A row of weight 0 is free,
         a row of infinite weight must be zero.
+    groups : array of int of shape (n_rows,), optional
+        The number of the group of each row, from 0. A group then takes the place of a row:
+        :math:`\|a^i\|` is the Frobenius norm of its rows, and there is a row weight for each group.
 
     Examples
     --------
@@ -532,12 +567,15 @@ class RowPenalty:
     weight: float
     exponent: float
     row_weights: Floats | None = None
+    groups: NDArray[np.intp] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weight", _checked_weight(self.weight))
         object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
         if self.row_weights is not None:
             object.__setattr__(self, "row_weights", _checked_row_weights(self.row_weights))
+        if self.groups is not None:
+            object.__setattr__(self, "groups", np.asarray(self.groups, dtype=np.intp))
 
     # The comparison that a dataclass generates has no single truth value with an array inside.
     def __eq__(self, other: object) -> bool:
@@ -548,9 +586,29 @@ class RowPenalty:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def _key(self) -> tuple[float, float, tuple[float, ...] | None]:
-        weights = self.row_weights
-        return self.weight, self.exponent, None if weights is None else tuple(weights.tolist())
+    def _key(self) -> tuple[Any, ...]:
+        arrays = (self.row_weights, self.groups)
+        listed = (None if array is None else tuple(array.tolist()) for array in arrays)
+        return self.weight, self.exponent, *listed
+
+    def norms(self, A: ArrayLike) -> Floats:
+        """Return for every row the norm that is penalized: its own, or that of its group.
+
+        Parameters
+        ----------
+        A : array of shape (n_rows, n_columns)
+            The matrix.
+
+        Returns
+        -------
+        array of shape (n_rows,)
+            The norms in double precision.
+        """
+        norms = self._unit_norms(A)
+        return norms if self.groups is None else norms[self.groups]
+
+    def _unit_norms(self, A: ArrayLike) -> Floats:
+        return row_norms(A) if self.groups is None else group_norms(A, self.groups)
 
     def value(self, A: ArrayLike) -> float:
         """Return the penalty of a matrix.
@@ -569,7 +627,7 @@ class RowPenalty:
         A = self._conforming(A)
         if self.weight == 0.0:
             return 0.0
-        norms = row_norms(A)
+        norms = self._unit_norms(A)
         # A zero row costs nothing, not even at an infinite row weight.
         rows = np.flatnonzero(norms)
         omega = np.ones(rows.size) if self.row_weights is None else self.row_weights[rows]
@@ -579,8 +637,12 @@ class RowPenalty:
             total = self.weight * float((omega * powers).sum())
         if math.isinf(total):
             costly = omega > 0
-            scale, unit = _scaled_norms(A[rows[costly]])
-            logarithms = self.exponent * (np.log(scale) + np.log(unit)) + np.log(omega[costly])
+            if self.groups is None:
+                scale, unit = _scaled_norms(A[rows[costly]])
+                logarithms = np.log(scale) + np.log(unit)
+            else:
+                logarithms = np.log(norms[rows[costly]])
+            logarithms = self.exponent * logarithms + np.log(omega[costly])
             total = _exp_sum(math.log(self.weight) + logarithms)
         return total
 
@@ -598,7 +660,7 @@ class RowPenalty:
         -------
         array of shape (n_rows, n_columns)
             :math:`\arg\min_X \tau h(X) + \frac12 \|X - A\|_F^2`, in the dtype of `A`. Every row is
-            a multiple of the row of `A`.
+            a multiple of the row of `A`, in a group by the same factor.
         """
         A = self._conforming(A)
         strength: float | Floats = _strength(step, self.weight)
@@ -612,7 +674,8 @@ class RowPenalty:
                 with np.errstate(over="ignore", under="ignore"):
                     strength = strength * np.where(forbidden, 1.0, self.row_weights)
                 strength[forbidden] = np.inf
-        factor = shrink_factor(row_norms(A), strength, self.exponent)
+        factor = shrink_factor(self._unit_norms(A), strength, self.exponent)
+        factor = factor if self.groups is None else factor[self.groups]
         return _shrunk(A, factor.astype(A.dtype, copy=False)[:, np.newaxis])
 
     def threshold(self, step: float) -> float:
@@ -631,11 +694,19 @@ class RowPenalty:
         return threshold(_strength(step, self.weight), self.exponent)
 
     def _conforming(self, A: ArrayLike) -> FloatArray:
-        """Return A as a matrix with as many rows as there are row weights."""
+        """Return A as a matrix with as many rows, or groups of rows, as there are row weights."""
         A = _as_matrix(A)
-        if self.row_weights is not None and self.row_weights.shape[0] != A.shape[0]:
+        n_units, units = A.shape[0], "rows"
+        if self.groups is not None:
+            if len(self.groups) != A.shape[0]:
+                raise ValueError(
+                    f"groups must have one entry for each of the {A.shape[0]} rows of A, got "
+                    f"{len(self.groups)}"
+                )
+            n_units, units = int(self.groups.max(initial=-1)) + 1, "groups of rows"
+        if self.row_weights is not None and self.row_weights.shape[0] != n_units:
             raise ValueError(
-                f"row_weights must have one entry for each of the {A.shape[0]} rows of A, "
+                f"row_weights must have one entry for each of the {n_units} {units} of A, "
                 f"got {self.row_weights.shape[0]}"
             )
         return A

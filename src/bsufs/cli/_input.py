@@ -14,6 +14,7 @@ from bsufs._memory import available_memory, parse_size, size_in_words
 from bsufs._typing import Array, Indices
 from bsufs.cli._clustering import Classes, classes_in, cluster
 from bsufs.cli._console import Console
+from bsufs.cli._groups import Groups, column_groups
 from bsufs.cli._methods import column_numbers
 from bsufs.cli._options import parse_names
 from bsufs.scatter import memory_for_scatter
@@ -40,11 +41,14 @@ class Input:
     nuisance: Nuisance | None = None
     # Seed of the sample of rows, None for all of them.
     seed: int | None = None
+    groups: Groups | None = None
 
     @cached_property
     def data(self) -> FitData:
         """The numbers of a table that is held, with all that is computed of them once."""
-        return FitData(self.table.values, names=self.table.names, nuisance=self.nuisance)
+        return FitData(
+            self.table.values, None, self.table.names, nuisance=self.nuisance, groups=self.groups
+        )
 
     @cached_property
     def dense(self) -> FitData:
@@ -53,7 +57,7 @@ class Input:
             return self.data.cleared
         if not sparse.issparse(self.data.X):
             return self.data
-        return FitData(self.data.X.toarray(), names=self.table.names)
+        return FitData(self.data.X.toarray(), names=self.table.names, groups=self.groups)
 
     @cached_property
     def sampled(self) -> FitData:
@@ -62,7 +66,8 @@ class Input:
         if rows is None:
             return self.dense
         X = self.seen.X[rows]
-        return FitData(X.toarray() if sparse.issparse(X) else X, names=self.table.names)
+        X = X.toarray() if sparse.issparse(X) else X
+        return FitData(X, names=self.table.names, groups=self.groups)
 
     @property
     def seen(self) -> FitData:
@@ -92,6 +97,8 @@ class Input:
                     adjust_for=behind or None,
                     center_rows=bool(self.nuisance.columns.centered.any()),
                 )
+                if selector.costs is not None:
+                    selector.set_params(costs=[*selector.costs, *(1.0 for _ in behind)])
             selector.fit_batches(self._batches())
         return selected_best_first(selector)
 
@@ -204,7 +211,8 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
     for notice in table.notices:
         console.say(notice)
     seed = None if given.all_rows else given.seed
-    found = Input(table, console, _nuisance(given, table), seed)
+    groups = column_groups(given, table.names)
+    found = Input(table, console, _nuisance(given, table), seed, groups)
     if table.is_held:
         found.require_two_rows()
     else:
@@ -245,7 +253,11 @@ def _nuisance(given: Any, table: Table) -> Nuisance | None:
         columns[name] = cells
     n_rows = len(next(iter(columns.values()))) if columns else table.n_rows or 0
     centered = np.full(table.n_features, given.center_rows)
-    centered[column_numbers(given.never_keep, table, "--never-keep")] = False
+    groups = column_groups(given, table.names) or {}
+    left_out = column_numbers(given.never_keep, table, "--never-keep", groups)
+    for columns_of_group in [left_out, *groups.values()]:
+        if set(columns_of_group) & set(left_out):
+            centered[columns_of_group] = False
     try:
         known = KnownColumns(np.zeros_like(centered), centered)
         return Nuisance(known, side_by_side(columns, n_rows, None))

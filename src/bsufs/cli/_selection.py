@@ -14,6 +14,7 @@ from bsufs.cli import _methods as methods
 from bsufs.cli import _tuning as tuning
 from bsufs.cli._clustering import Classes
 from bsufs.cli._console import Console
+from bsufs.cli._groups import column_costs
 from bsufs.cli._input import Input, open_input
 from bsufs.cli._options import parse_names
 from bsufs.cli._page import make_page
@@ -88,6 +89,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         if classes is not None:
             clustering = found.clustering(best_first, classes, given.seed)
     shares = variances / variances.sum() if variances.any() else variances
+    labels = getattr(selector, "groups_", None)
     document = {
         "method": method,
         "parameters": {
@@ -109,12 +111,14 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
                 "rank": rank,
                 "name": table.names[column],
                 "column": column,
+                "group": None if labels is None else labels[column],
                 "score": selector.scores_[column],
                 "variance_share": shares[column],
                 "explained_variance": explained,
             }
             for rank, (column, explained) in enumerate(zip(best_first, curve, strict=True), start=1)
         ],
+        "agreement_curve": getattr(selector, "agreement_curve_", None),
         "clustering": clustering,
         "tuning": tuning.tuning_document(fitted) if given.tune else None,
         "comparison": None,
@@ -127,18 +131,27 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
 
 def _selector(given: Any, found: Input | None = None) -> Any:
     """Return the selector asked for; without a table, one that shows what is wrong with it."""
-    must_keep: Sequence[int] = range(len(given.must_keep))
-    never_keep: Sequence[int] = range(len(given.never_keep))
+    keep: dict[str, Any] = {
+        "must_keep": list(range(len(given.must_keep))),
+        "never_keep": list(range(len(given.never_keep))),
+        "costs": given.costs,
+        "budget": given.budget,
+    }
     if found is not None:
-        must_keep = methods.column_numbers(given.must_keep, found.table, "--must-keep")
-        never_keep = methods.column_numbers(given.never_keep, found.table, "--never-keep")
+        for option in ("must_keep", "never_keep"):
+            words = f"--{option.replace('_', '-')}"
+            keep[option] = methods.column_numbers(
+                getattr(given, option), found.table, words, found.groups or {}
+            )
+        keep["groups"] = found.groups
+        keep["costs"] = column_costs(given, found.table.names, found.groups)
     return methods.make_selector(
         given.method or DEFAULT_METHOD,
         given.numbers[0],
         seed=given.seed,
         jobs=given.jobs,
         settings=given.settings,
-        keep={"must_keep": must_keep, "never_keep": never_keep},
+        keep=keep,
     )
 
 
@@ -146,11 +159,17 @@ def _tell(document: dict[str, Any], names: Sequence[str], shares: Array, console
     """Say in a few lines what came of it."""
     if document["tuning"] is not None:
         tuning.say_tuning(document["tuning"], console)
+    groups = {row["group"] for row in document["selected"]} - {None}
+    in_groups = f" in {len(groups)} groups" if groups else ""
     console.say(
-        f"{document['method']} selected {len(document['selected'])} of {len(names)} features from "
-        f"{document['n_rows']} rows in {document['seconds']:.2f} s; they explain "
+        f"{document['method']} selected {len(document['selected'])} of {len(names)} features"
+        f"{in_groups} from {document['n_rows']} rows in {document['seconds']:.2f} s; they explain "
         f"{document['selected'][-1]['explained_variance']:.1%} of the variance"
     )
+    if document["agreement_curve"] is not None:
+        pairs = zip(*document["agreement_curve"].values(), strict=True)
+        tried = ", ".join(f"{agreement:.2f} with {number}" for number, agreement in pairs)
+        console.say(f"clusters agree with those of all columns by {tried}: auto is the fewest")
     largest = int(shares.argmax())
     if document["scale"] == "none" and len(names) > 2 and shares[largest] > _MOST_OF_IT:
         console.say(
@@ -170,6 +189,7 @@ def compare(given: Any, selection: Selection) -> comparison.Compared | None:
     if given.others is None:
         return None
     best_first, document = selection.best_first, selection.document
+    number = len(getattr(selection.selector, "selected_groups_", best_first))
     with methods.at_most_threads(given.jobs):
         judge = comparison.Judge(given, selection.found, selection.classes)
         first = comparison.Outcome(
@@ -179,7 +199,7 @@ def compare(given: Any, selection: Selection) -> comparison.Compared | None:
             selection.selector,
             best_first,
         )
-        compared = comparison.compare_methods(given.others, len(best_first), judge, first)
+        compared = comparison.compare_methods(given.others, number, judge, first)
     document["comparison"] = compared.rows
     compared.show("Other methods", selection.found.console)
     comparison.complain_of_failures(compared.rows, "warning: ")

@@ -33,6 +33,8 @@ _EPILOG = """
 [cyan]bsufs select larger-than-memory.parquet -k 50 -o small.parquet[/cyan]
 
 [cyan]bsufs select table.csv -k 9 --must-keep age,sex --set n_components=5[/cyan]
+
+[cyan]bsufs select sensors.csv --group-by . --costs prices.csv --budget 500[/cyan]
 """
 
 
@@ -115,6 +117,28 @@ def select(
         list[str] | None,
         options.option("--never-keep", "NAMES", "Never select these: a,b or @file; repeatable."),
     ] = None,
+    groups: Annotated[
+        str | None,
+        options.option(
+            "--groups", "FILE", "Keep columns in groups: lines of column,group; -k counts groups."
+        ),
+    ] = None,
+    group_by: Annotated[
+        str | None,
+        options.option(
+            "--group-by", "MARK", "The same by name: with _, gene_1 and gene_2 are the group gene."
+        ),
+    ] = None,
+    costs: Annotated[
+        str | None,
+        options.option(
+            "--costs", "FILE", "What columns cost: lines of column,cost, or group,cost."
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        options.option("--budget", "NUMBER", "The most that the selected may cost; instead of -k."),
+    ] = None,
     adjust_for: options.AdjustForOption = None,
     center_rows: options.CenterRowsOption = False,
     ignore: options.IgnoreOption = None,
@@ -155,6 +179,10 @@ def select(
     if len(given.numbers) > 1 and not given.tune:
         raise ValueError(
             f"-k must be one number without --tune, which chooses among several; got {n_features}."
+        )
+    if budget is not None and given.numbers != ["auto"]:
+        raise ValueError(
+            f"-k and --budget both say how much to keep: give one, not -k {n_features}."
         )
     console = Console(quiet)
     with console.busy("starting"):

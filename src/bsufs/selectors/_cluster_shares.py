@@ -54,6 +54,10 @@ class SampleOfRows(Protocol):
         """Return, for each column, the sum over clusterings of its share less that of chance."""
         ...
 
+    def columns(self, places: Indices) -> Array:
+        """Return some columns as an array."""
+        ...
+
 
 class LocalRows:
     """Rows in memory, centered; of sparse ones the mean is taken off without storing that.
@@ -112,6 +116,12 @@ class LocalRows:
 
     def __matmul__(self, V: Array) -> Array:
         return np.asarray(self._X @ V - self._left @ (self._right.T @ V))
+
+    def columns(self, places: Indices) -> Array:
+        """Return some columns as an array."""
+        X = self._X[:, places]
+        X = X.toarray() if sparse.issparse(X) else X
+        return np.asarray(X - self._left @ self._right[places].T)
 
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""

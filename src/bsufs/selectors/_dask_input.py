@@ -164,6 +164,12 @@ class DaskRows:
         lazy = self._scatter.each(_shares, self._rows, self._all_weights, tuple(found))
         return self._scatter.gathered(lazy)[self._places]
 
+    def columns(self, places: Indices) -> Array:
+        """Bring some columns here."""
+        columns = self._scatter.columns(self._places[places])
+        everything = np.arange(places.size)
+        return _as_local_rows(columns, self._rows, self._all_weights).columns(everything)
+
 
 def _as_local_rows(X: Array, rows: Indices | None, weight: Array | None) -> LocalRows:
     """Return centered rows, which are scaled by the roots of their weights, as they are."""

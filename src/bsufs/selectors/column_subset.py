@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import constraints, one_of
-from bsufs.solvers.column_subset import greedy_columns, pivoted_columns
+from bsufs.solvers.column_subset import greedy_columns, greedy_groups, pivoted_columns
 from bsufs.solvers.forms import centered
 
 
@@ -32,7 +33,9 @@ class ColumnSubset(ScoringSelector):
         How the next column is picked, given the residuals E of all columns after regression on
         those before: "greedy" takes the one that explains most, the largest
         ||E'e_j||^2 / ||e_j||^2; "pivoted-qr" the longest, the largest ||e_j||^2, which is cheaper
-        but prefers columns that nothing resembles.
+        but prefers columns that nothing resembles. Of a group, what the span of its residuals
+        explains, or their joint length.
+    %(groups)s
 
     Attributes
     ----------
@@ -41,7 +44,8 @@ class ColumnSubset(ScoringSelector):
         place, counted from zero, and zero for columns never picked. Larger is better.
     %(fitted)s
     explained_variance_path_ : array
-        Share of the total variance that regression on the first 1, 2, ... picks explains.
+        Share of the total variance that regression on the first 1, 2, ... picks explains; the
+        picks are groups where there are any.
 
     Notes
     -----
@@ -66,15 +70,30 @@ class ColumnSubset(ScoringSelector):
     """
 
     method: str = "greedy"
+    groups: Any = None
+    costs: Any = None
+    budget: float | None = None
 
     _parameter_constraints = constraints(method=one_of("greedy", "pivoted-qr"))
 
     def _score(self, data: FitData) -> Array:
-        pick = greedy_columns if self.method == "greedy" else pivoted_columns
-        picked, explained = pick(centered(data.ordered))
+        Xc, (group, which) = centered(data.ordered), self._groups.among(data.order)
+        if which.size == group.size and self._budget is None:
+            pick = greedy_columns if self.method == "greedy" else pivoted_columns
+            picked, explained = pick(Xc)
+        else:
+            budget = None if self._budget is None else self._budget.of(which)
+            by_length = self.method == "pivoted-qr"
+            groups, explained = greedy_groups(Xc, group, budget=budget, by_length=by_length)
+            place = np.full(which.size, which.size)
+            place[groups] = np.arange(groups.size)
+            variances = data.variances[data.order]
+            picked = np.lexsort((np.arange(group.size), -variances, place[group]))
+            picked = picked[place[group[picked]] < which.size]
         d = data.n_features
         scores = np.zeros(d)
         scores[picked] = 1.0 - np.arange(picked.size) / d
         # All that the last pick leaves is rounding, or columns would be left to pick.
-        self.explained_variance_path_ = explained / explained[-1] if explained.size else explained
+        whole = np.vdot(Xc, Xc) if self._budget is not None else explained[-1:]
+        self.explained_variance_path_ = explained / whole if explained.size else explained
         return scores

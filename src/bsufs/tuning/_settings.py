@@ -145,6 +145,21 @@ class WrappingSelector(BaseSelector):
         return getattr(self.estimator, "adjust_for", None)
 
     @property
+    def groups(self) -> Any:
+        """Features that are kept or left out together: those of the estimator."""
+        return getattr(self.estimator, "groups", None)
+
+    @property
+    def costs(self) -> Any:
+        """What the features cost: as for the estimator."""
+        return getattr(self.estimator, "costs", None)
+
+    @property
+    def budget(self) -> Any:
+        """What may be spent on features: as for the estimator."""
+        return getattr(self.estimator, "budget", None)
+
+    @property
     def _clears(self) -> bool:  # type: ignore[override] # as the estimator inside does
         return self._inside()._clears
 
