@@ -43,8 +43,8 @@ TableArgument = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="The table: .csv .tsv .txt (also .gz .bz2 .xz .zip) .parquet .feather .xlsx .npy .npz .mat "
-        ".h5ad, or - for text from standard input.",
+        help="The table: .csv .tsv .txt (also .gz .bz2 .xz .zip) .parquet .feather .xlsx .npy .npz "
+        ".mat .h5ad, or - for text from standard input.",
         show_default=False,
     ),
 ]
@@ -160,7 +160,9 @@ DelimiterOption = Annotated[
 NoHeaderOption = Annotated[
     bool, _reading("--no-header", "", "The first line holds values, no names.")
 ]
-ArrayOption = Annotated[str | None, _reading("--array", "NAME", "Which matrix of a .npz or .mat, which sheet.")]
+ArrayOption = Annotated[
+    str | None, _reading("--array", "NAME", "Which matrix of a .npz or .mat, which sheet.")
+]
 MemoryOption = Annotated[
     str | None,
     _reading(

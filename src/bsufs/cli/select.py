@@ -219,13 +219,15 @@ def select(
     lines = [f"{one_line(row['name'])}\n" for row in document["selected"]]
     texts = {
         names: "".join(lines),
-        ranking: None if ranking is None else steps.ranking_as_csv(document),
+        ranking: None if ranking is None else steps.ranking_as_csv(selection),
         json_file: dump(document),
         report_file: page,
     }
     for path, text in texts.items():
         write_text(text, path, force)
     written = [path for path in (output, *texts) if path not in (None, STANDARD)]
+    if output is not None and output.lower().endswith(".npy") and found.table.carried_names:
+        console.say(f"{output} holds numbers alone: names and carried columns are not in it")
     if written:
         console.say(f"wrote {', '.join(written)}")
     if output is None and not any(texts):
