@@ -96,7 +96,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         if classes is not None:
             clustering = found.clustering(best_first, classes, given.seed)
     if table.groups is not None:
-        variances = np.bincount(table.groups, variances)
+        variances = np.asarray(np.bincount(table.groups, variances), dtype=np.float64)
     shares = variances / variances.sum() if variances.any() else variances
     columns = _columns(found, selector)
     document = {
