@@ -57,6 +57,8 @@ class Groups:
     @cached_property
     def first(self) -> Indices:
         """The first column of each group."""
+        if self.are_single:
+            return self.of
         return np.unique(self.of, return_index=True)[1]
 
     def closed(self, columns: Mask) -> Mask:
@@ -84,16 +86,18 @@ class Groups:
 
     def among(self, columns: Indices) -> tuple[Indices, Indices]:
         """Return the groups of some columns, numbered as these meet them, and which they are."""
+        if self.are_single:
+            return np.arange(columns.size), self.of[columns]
         which, first, group = np.unique(self.of[columns], return_index=True, return_inverse=True)
         by_first = np.argsort(first)
         return np.argsort(by_first)[group], which[by_first]
 
     def mask(self, parameter: str, features: Any, names: Sequence[str] | None) -> Mask:
         """Turn a caller's list of groups or members into a mask of all their columns."""
+        if features is None or self.labels.dtype != object:
+            return self.closed(feature_mask(parameter, features, self.of.size, names))
         features = [features] if isinstance(features, str | Integral) else features
         labels = {label: i for i, label in enumerate(self.labels) if isinstance(label, str)}
-        if features is None or not labels:
-            return self.closed(feature_mask(parameter, features, self.of.size, names))
         columns = set(() if names is None else names)
         named = [f for f in features if isinstance(f, str) and f in labels and f not in columns]
         others = [f for f in features if not isinstance(f, str) or f not in named]
