@@ -281,7 +281,7 @@ def test_a_budget_decides_instead_of_a_number(invoke, table, tmp_path):
     for more, message in [
         ((), "--costs and --budget must be given together"),
         (("--budget", 4, "-k", 2), "both say how much to keep"),
-        (("--budget", 0.5), "budget must be at least the 1"),
+        (("--budget", 0.5), "budget must pay for"),
         (("--budget", 4, "--method", "MCFS"), "--costs cannot be used with MCFS"),
     ]:
         refused = invoke(*words, *more)

@@ -42,8 +42,12 @@ def column_costs(given: Any, names: Sequence[str], groups: Groups | None) -> lis
     for line, name, cost in _pairs(given.costs, ("column", "cost")):
         where = f"{given.costs}, line {line}"
         columns = _known(name, members, where)
+        try:
+            each = float(cost) / len(columns)
+        except ValueError:
+            raise ValueError(f"{where}: a cost must be a number, got {cost!r}.") from None
         for column in columns:
-            costs[column] = _number(cost, where) / len(columns)
+            costs[column] = each
     missing = [name for name, cost in zip(names, costs, strict=True) if cost is None]
     if missing:
         raise ValueError(
@@ -79,13 +83,3 @@ def _known(name: str, places: dict[str, Any], where: str) -> Any:
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"{where}: {name!r} is not among the features to select from.{hint}")
     return places[name]
-
-
-def _number(text: str, where: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = float("nan")
-    if not 0 < number < float("inf"):
-        raise ValueError(f"{where}: a cost must be a positive number, got {text!r}.")
-    return number

@@ -171,25 +171,19 @@ def _costs_from_dict(
     costs: Mapping[Any, Any], groups: Groups, names: Sequence[str] | None
 ) -> Array:
     """Return what each group costs: as given for it, else the sum over its columns."""
-    _positive(list(costs.values()))
-    columns = list(range(groups.of.size)) if names is None else list(names)
-    unknown = set(costs) - set(columns) - set(groups.labels)
-    of_group = [costs.get(label) for label in groups.labels]
-    found = np.array([cost or 0.0 for cost in of_group], dtype=np.float64)
-    for name, group in zip(columns, groups.of, strict=True):
-        if of_group[group] is None and not unknown:
-            if name not in costs:
-                raise ValueError(
-                    f"costs must name every column of X or its group, got none for {name!r}. "
-                    "Add it."
-                )
+    found = np.zeros(groups.n_groups)
+    for name, group in zip(
+        range(groups.of.size) if names is None else names, groups.of, strict=True
+    ):
+        if groups.labels[group] in costs:
+            found[group] = costs[groups.labels[group]]
+        elif name in costs:
             found[group] += costs[name]
-    if unknown:
-        raise ValueError(
-            f"costs must name columns of X or groups, got the unknown {min(unknown, key=str)!r}. "
-            "Correct it or take it out."
-        )
-    return found
+        else:
+            raise ValueError(
+                f"costs must name every column of X or its group, got none for {name!r}. Add it."
+            )
+    return _positive(found)
 
 
 def _positive(costs: Any) -> Array:
@@ -200,7 +194,7 @@ def _positive(costs: Any) -> Array:
     wrong = ~((given > 0) & np.isfinite(given))
     if wrong.any():
         raise ValueError(
-            f"costs must be positive finite numbers, got {given[wrong][0]:g} among them. What "
-            "costs nothing can be given a tiny cost, what cannot be had belongs in never_keep."
+            f"costs must be positive finite numbers, got {given[wrong][0]:g} among them. Give what "
+            "is free a tiny cost."
         )
     return given

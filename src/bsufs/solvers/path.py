@@ -15,17 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bsufs._typing import Array, Indices, Mask
-from bsufs.penalties import (
-    RowPenalty,
-    group_norms,
-    row_norms,
-    shrink_factor,
-    strength_for_threshold,
-)
+from bsufs.penalties import RowPenalty, row_norms, shrink_factor, strength_for_threshold
 from bsufs.scatter import Scatter
-from bsufs.scatter._base import batches
 from bsufs.solvers.alternation import Callback, Coupling, Problem, Progress
-from bsufs.solvers.column_subset import explained_by_block
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import PolarStep, WStep
 from bsufs.stiefel import polar_factor
@@ -177,7 +169,7 @@ def sparsity_path(
         U = W if element is None else element.penalty.prox(element.center(W, U), element.step)
         center = row.center(W, V)
         # Rows that play the same part differ by rounding alone, which must not decide between them.
-        norms = np.round(contest.norms(center, operator.rows), _DIGITS)
+        norms = np.round(row_norms(center, contest.groups_of(operator.rows)), _DIGITS)
         alive, largest_dropped = contest.survivors(norms, operator)
         survival.record(norms, alive, operator.rows)
         weight = float(strength_for_threshold(largest_dropped, p)) / row.step
@@ -214,11 +206,9 @@ def sparsity_path(
 
     if reason == "path_complete":
         last = operator.rows[operator.alive] if lambdas else contest.all_rows()
-        if groups is None:
+        # Rows of S for more columns in groups than that would be larger than the data.
+        if groups is None or last.size <= scatter.max_rank:
             survival.settle(_by_regression(scatter, last, contest.forced))
-        elif last.size <= scatter.max_rank:
-            # More columns than that take more memory than the data: their norms decide.
-            survival.settle(_groups_by_regression(scatter, last, contest.forced, groups))
     return PathResult(
         lambda_row=np.array(lambdas),
         n_alive=np.array(n_alive, dtype=np.intp),
@@ -306,11 +296,6 @@ class _Contest:
             self._limit_to_frames(now.rows[strongest])
         return strongest | self.forced[now.rows], largest_dropped
 
-    def norms(self, A: Array, rows: Indices) -> Array:
-        """Return the norms that are penalized: of the rows, or of the group of each."""
-        groups = self.groups_of(rows)
-        return row_norms(A) if groups is None else group_norms(A, groups)[groups]
-
     def groups_of(self, rows: Indices) -> Indices | None:
         return None if self._groups is None else self._groups[rows]
 
@@ -357,37 +342,6 @@ def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
             across = across - np.multiply.outer(share, across[best])
             among = among - np.multiply.outer(share, among[best])
     return rows[order]
-
-
-def _groups_by_regression(
-    scatter: Scatter, rows: Indices, forced: Mask, groups: Indices
-) -> Indices:
-    """Do the same for groups of rows, those of a group behind one another."""
-    among, power = scatter.block(rows, rows), np.zeros((rows.size, rows.size))
-    for columns in batches(scatter.shape[0], rows.size):
-        block = scatter.block(rows, columns)
-        power += block @ block.T
-    waiting = {group: np.flatnonzero(groups[rows] == group) for group in np.unique(groups[rows])}
-    order: list[Indices] = []
-    floors = {group: 1e-10 * among[own, own].sum() for group, own in waiting.items()}
-    while waiting:
-        first = [group for group, own in waiting.items() if forced[rows[own[0]]]]
-        found = {
-            group: explained_by_block(
-                among[np.ix_(own, own)], power[np.ix_(own, own)], floors[group]
-            )
-            for group, own in waiting.items()
-            if not first or group in first
-        }
-        most = max(gain for gain, _ in found.values()) or 1.0
-        best = max(found, key=lambda group: round(found[group][0] / most, _DIGITS))
-        own, inverse = waiting.pop(best), found[best][1]
-        order.append(own)
-        # What regression on the group leaves of all rows, and of their products.
-        left = np.eye(rows.size)
-        left[:, own] -= among[:, own] @ inverse
-        among, power = left @ among, left @ power @ left.T
-    return rows[np.concatenate(order)]
 
 
 def _largest(norms: Array, competing: Mask, count: int) -> tuple[Mask, float]:
