@@ -27,7 +27,8 @@ class Groups:
     @classmethod
     def singletons(cls, n_features: int) -> Groups:
         """Put every column in a group of its own."""
-        return cls(np.arange(n_features), np.arange(n_features))
+        numbers = np.arange(n_features)
+        return cls(numbers, numbers)
 
     @classmethod
     def parsed(cls, groups: Any, n_features: int, names: Sequence[str] | None) -> Groups:
