@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scipy import sparse
 
-from bsufs.cli import _methods as methods
+from bsufs._threads import at_most_threads
 from bsufs.cli._input import Input
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def make_page(
         "from sklearn.preprocessing import StandardScaler\n\n"
         f"X = StandardScaler({settings}).fit_transform(X)\n"
     )
-    with found.console.busy("writing the report"), methods.at_most_threads(given.jobs):
+    with found.console.busy("writing the report"), at_most_threads(given.jobs):
         report = make_report(
             selector,
             found.data,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bsufs._names import one_line
+from bsufs._threads import at_most_threads
 from bsufs._typing import Array, Indices
 from bsufs.cli import _comparison as comparison
 from bsufs.cli import _methods as methods
@@ -70,7 +71,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
     with (
         console.busy(f"selecting from {table.n_features} features with {method}"),
         # The threads of a search are those that try settings.
-        methods.at_most_threads(1 if given.tune and given.jobs is not None else given.jobs),
+        at_most_threads(1 if given.tune and given.jobs is not None else given.jobs),
     ):
         fitted = tuning.make_search(selector, found.dense, given) if given.tune else selector
         best_first = found.fit(fitted)
@@ -155,7 +156,7 @@ def compare(given: Any, selection: Selection) -> list[comparison.Outcome]:
     if given.others is None:
         return []
     best_first, document = selection.best_first, selection.document
-    with methods.at_most_threads(given.jobs):
+    with at_most_threads(given.jobs):
         judge = comparison.Judge(given, selection.found, selection.classes)
         row = judge.row(document["method"], [best_first], document["seconds"], None)
         outcomes = [

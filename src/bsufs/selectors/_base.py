@@ -17,6 +17,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bsufs._threads import threads_for
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._columns import feature_mask
 from bsufs.selectors._dask_input import check_columns, chosen_columns, is_dask
@@ -152,7 +153,9 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         self._forget()
         with self._forgetting_on_failure():
             self._validate_params()
-            self._finish(self._fit(self._fit_data(X, sample_weight)))
+            data = self._fit_data(X, sample_weight)
+            with threads_for(*data.kept_shape):
+                self._finish(self._fit(data))
         return self
 
     def _fit_data(self, X: Any, sample_weight: Any) -> FitData:
