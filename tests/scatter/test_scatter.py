@@ -106,6 +106,20 @@ def test_the_explained_curve_is_the_share_of_every_beginning():
     assert curve[-1] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("weight", [None, np.arange(20.0)], ids=["plain", "weighted"])
+def test_the_gram_matrix_of_the_samples_gives_the_same_curve(weight):
+    X = some_data(20, 90)
+    X[:, 7], X[:, 8] = 0.3, 1.0 - 2.0 * X[:, 5]
+    order = np.random.default_rng(0).permutation(90)
+    order = np.concatenate([[5, 7, 8], order[~np.isin(order, [5, 7, 8])]])
+    without, scatter = make_scatter(X, weight), make_scatter(X, weight)
+    scatter.leading_eigenvectors(2)
+    for count in (1, 3, 12, 90):
+        np.testing.assert_allclose(
+            scatter.explained_curve(order[:count]), without.explained_curve(order[:count]), atol=1e-9
+        )
+
+
 def test_columns_beyond_the_rank_bound_are_taken_together():
     X = some_data(4, 8)
     X[:, 1:3] = X[:, :1]
