@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Array, Indices, Mask
-from bsufs.scatter._base import Scatter, batches
+from bsufs.scatter._base import BATCH_BYTES, Scatter, batches
 from bsufs.scatter._dense import DenseScatter, FactoredScatter
 
 # Squares of entries within this range neither overflow nor vanish, whatever is summed.
 _SAFE_EXPONENT = 300
+# So much is still in the cache when the next step comes to it.
+_CACHE_BYTES = 2**20
 # Solving takes so many times the memory of S, or of the data where these are smaller.
 _COPIES_TO_SOLVE = 4
 # Below this nobody needs to ask how much memory there is.
@@ -115,9 +117,12 @@ class ScatterAccumulator:
         return np.ldexp(X, -self.unit_exponent) if self.unit_exponent else X
 
     def _fold_kept_rows(self) -> None:
-        S = np.zeros((self.n_features, self.n_features)) if self._S is None else self._S
+        d = self.n_features
+        S = np.zeros((d, d)) if self._S is None else self._S
+        # Rows that stay in the cache from step to step, but enough to be worth a visit to S.
+        size = max(_CACHE_BYTES, min(BATCH_BYTES, 4 * 8 * d * d))
         for X, sample_weight in self._kept:
-            for rows in batches(X.shape[0], self.n_features):
+            for rows in batches(X.shape[0], d, size):
                 weight = None if sample_weight is None else sample_weight[rows]
                 batch, mean, weight_sum = centered_rows(self._in_units(X[rows]), weight)
                 S += batch.T @ batch

@@ -47,7 +47,7 @@ class FactoredScatter(Scatter):
     """S = Xc'Xc of centered rows, each scaled by the root of its weight; kept, not copied."""
 
     # Xc is as large as the data; a second copy of most of it would be felt.
-    restriction_pays = 0.5
+    restriction_pays = 0.4
 
     def __init__(self, Xc: Array, total_weight: float) -> None:
         n, d = Xc.shape
@@ -62,7 +62,8 @@ class FactoredScatter(Scatter):
         return self.Xc
 
     def _product(self, W: Array) -> Array:
-        return self.Xc.T @ (self.Xc @ W)
+        # Products of few rows with the data run half again as fast as products with few columns.
+        return np.ascontiguousarray(((W.T @ self.Xc.T) @ self.Xc).T)
 
     def _diagonal(self) -> Array:
         if "diagonal" not in self._remembered:
@@ -73,7 +74,7 @@ class FactoredScatter(Scatter):
         return self.Xc[:, rows].T @ self.Xc[:, columns]
 
     def _restricted(self, features: Indices) -> FactoredScatter:
-        return FactoredScatter(self.Xc[:, features], self.total_weight)
+        return FactoredScatter(self.Xc.take(features, axis=1), self.total_weight)
 
     def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
         # On the side of the samples, where there are fewer numbers.

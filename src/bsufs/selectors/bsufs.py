@@ -98,7 +98,8 @@ class BSUFS(StreamedSelector):
         How features whose row is zero are ranked: by the iteration at which they were eliminated,
         or by column number as the authors' code does (needs a fixed `lambda_row`).
     drop_rate : float, default=0.05
-        Share of the remaining features that each step of the path eliminates.
+        Share of the remaining features that each step of the path eliminates. While more than 256
+        remain, a step eliminates as many as four such steps would.
     %(must_keep)s
     %(never_keep)s
     max_iter : int, default=500
