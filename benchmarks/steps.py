@@ -12,10 +12,25 @@ from bsufs.metrics import batched_kmeans, clustering_accuracy
 from bsufs.solvers import path
 from bsufs_paper.datasets import load_dataset
 
-DATASETS = (
-    "COIL20 Isolet USPS umist GLIOMA pie LUNG ORL Yale warpPIE10P warpAR10P colon lymphoma TOX-171 "
-    "Prostate-GE nci9 orlraws10P"
-).split()
+DATASETS = [
+    "COIL20",
+    "Isolet",
+    "USPS",
+    "umist",
+    "GLIOMA",
+    "pie",
+    "LUNG",
+    "ORL",
+    "Yale",
+    "warpPIE10P",
+    "warpAR10P",
+    "colon",
+    "lymphoma",
+    "TOX-171",
+    "Prostate-GE",
+    "nci9",
+    "orlraws10P",
+]
 NUMBERS = (20, 50, 100)
 # Rows above which several steps are taken at once, and how many.
 SCHEDULES = ((256, 1), (1024, 4), (512, 4), (256, 2), (256, 4), (256, 8))
@@ -37,7 +52,8 @@ def main():
         for schedule in SCHEDULES:
             path._MANY_ROWS, path._STEPS_AT_ONCE = schedule
             best_first = np.argsort(BSUFS(100).fit(data.data).ranking_)
-            single = best_first if schedule == SCHEDULES[0] else single
+            if schedule == SCHEDULES[0]:
+                single = best_first
             found[schedule].append(accuracies(data.data, data.target, best_first))
             shared[schedule].append(
                 [np.intersect1d(best_first[:k], single[:k]).size / k for k in NUMBERS]

@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.scale.clusters import columns_bsufs, overhead_of_dask, rows_bsufs
 from benchmarks.scale.files import select_from_file
 from benchmarks.scale.report import plot, table_of
-from benchmarks.scale.sparse import sparse_bsufs
+from benchmarks.scale.sparse import sparse_fit
 from benchmarks.scale.streams import (
     memory_bsufs,
     memory_sparse_pca,
@@ -107,7 +107,7 @@ MEASUREMENTS = {
         ({"n": 200, "d": 10_000, "widest": 500},),
     ),
     "sparse": Measurement(
-        sparse_bsufs,
+        sparse_fit,
         "BSUFS.fit on sparse data",
         (
             {"n": 100_000, "d": 50_000, "n_nonzero": 10_000_000},

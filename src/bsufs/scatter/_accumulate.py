@@ -14,7 +14,7 @@ from bsufs.scatter._base import BATCH_BYTES, Scatter, batches
 from bsufs.scatter._dense import DenseScatter, FactoredScatter
 
 # Squares of entries within this range neither overflow nor vanish, whatever is summed.
-_SAFE_EXPONENT = 300
+_SAFE_EXPONENT, _SAFE_IN_SINGLE = 300, 30
 # So much is still in the cache when the next step comes to it.
 _CACHE_BYTES = 2**20
 # Solving takes so many times the memory of S, or of the data where these are smaller.
@@ -45,6 +45,7 @@ class ScatterAccumulator:
         self.n_rows = 0
         self.total_weight = 0.0
         self.unit_exponent = 0
+        self._safe = _SAFE_IN_SINGLE
         self._low = np.full(n_features, np.inf)
         self._high = np.full(n_features, -np.inf)
         self._mean = np.zeros(n_features)
@@ -66,6 +67,8 @@ class ScatterAccumulator:
         folds = self._S is not None or tall or self.n_rows + X.shape[0] >= self.n_features
         if folds and self._S is None:
             _require_memory_for_square(self.n_features)
+        if X.dtype != np.float32:
+            self._safe = _SAFE_EXPONENT
         self._note_extremes(X)
         self.n_rows += X.shape[0]
         self._kept.append((X, sample_weight))
@@ -78,6 +81,7 @@ class ScatterAccumulator:
             raise ValueError(
                 f"other must have {self.n_features} columns to be merged, got {other.n_features}."
             )
+        self._safe = max(self._safe, other._safe)
         self._widen(other._low, other._high)
         self.n_rows += other.n_rows
         self._kept += other._kept
@@ -101,7 +105,7 @@ class ScatterAccumulator:
         self._low = np.minimum(self._low, low)
         self._high = np.maximum(self._high, high)
         largest = max(-float(self._low.min()), float(self._high.max()))
-        exponent = safe_unit_exponent(largest) if np.isfinite(largest) else 0
+        exponent = safe_unit_exponent(largest, self._safe) if np.isfinite(largest) else 0
         if exponent != self.unit_exponent:
             shift = self.unit_exponent - exponent
             self._mean = np.ldexp(self._mean, shift)
@@ -156,7 +160,9 @@ class ScatterAccumulator:
         return scatter
 
     def _factored(self, constant: Mask) -> FactoredScatter:
-        Xc = np.empty((self.n_rows, self.n_features))
+        # Weights may span more than single precision holds.
+        single = all(X.dtype == np.float32 and weight is None for X, weight in self._kept)
+        Xc = np.empty((self.n_rows, self.n_features), np.float32 if single else np.float64)
         weights = np.empty(self.n_rows)
         row = 0
         for X, weight in self._kept:
@@ -165,9 +171,13 @@ class ScatterAccumulator:
                 Xc[row:end] = self._in_units(X[rows])
                 weights[row:end] = 1.0 if weight is None else weight[rows]
                 row = end
-        _, _, total = centered_rows(Xc, None if (weights == 1.0).all() else weights, out=Xc)
+        weight = None if (weights == 1.0).all() else weights
+        for columns in batches(self.n_features, self.n_rows):
+            # The mean is taken off in double precision, whatever is kept.
+            block = Xc[:, columns].astype(np.float64, copy=False)
+            Xc[:, columns] = centered_rows(block, weight, out=block)[0]
         Xc[:, constant] = 0.0
-        return FactoredScatter(Xc, total)
+        return FactoredScatter(Xc, float(weights.sum()))
 
 
 def centered_rows(
@@ -203,7 +213,7 @@ def _require_memory_for_square(d: int) -> None:
     )
 
 
-def safe_unit_exponent(largest: float) -> int:
+def safe_unit_exponent(largest: float, safe: int = _SAFE_EXPONENT) -> int:
     """Return e such that entries of this size in units of 2**e can be squared and summed."""
     exponent = math.frexp(largest)[1]
-    return exponent if abs(exponent) > _SAFE_EXPONENT and largest > 0 else 0
+    return exponent if abs(exponent) > safe and largest > 0 else 0

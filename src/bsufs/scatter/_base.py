@@ -39,7 +39,7 @@ class Scatter(ABC):
     shape : tuple of int
         (n_features, n_features).
     dtype : numpy.dtype
-        The type of the products, float64.
+        The type of W with which products are fastest, float64 or float32.
     total_weight : float
         Sum of the sample weights; the number of samples when there are none.
     max_rank : int
@@ -56,7 +56,7 @@ class Scatter(ABC):
     """
 
     shape: tuple[int, int]
-    dtype = np.dtype(np.float64)
+    dtype: np.dtype[Any] = np.dtype(np.float64)
     total_weight: float
     max_rank: int
     factor: float = 1.0
@@ -86,7 +86,9 @@ class Scatter(ABC):
 
     def __matmul__(self, W: Array) -> Array:
         product = self._product(W)
-        return product if self.factor == 1.0 else product * self.factor
+        if self.factor != 1.0:
+            product *= product.dtype.type(self.factor)
+        return product
 
     def diagonal(self) -> Array:
         """Return the diagonal of S, the sums of squared deviations of the columns."""

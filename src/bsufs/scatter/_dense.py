@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -44,14 +45,19 @@ class DenseScatter(Scatter):
 
 
 class FactoredScatter(Scatter):
-    """S = Xc'Xc of centered rows, each scaled by the root of its weight; kept, not copied."""
+    """S = Xc'Xc of centered rows, each scaled by the root of its weight; kept, not copied.
+
+    Rows in single precision stay so. Products with a matrix of single precision are of their kind;
+    everything else is computed in double precision, from some columns at a time.
+    """
 
     # Xc is as large as the data; a second copy of most of it would be felt.
-    restriction_pays = 0.4
+    restriction_pays = 0.5
 
     def __init__(self, Xc: Array, total_weight: float) -> None:
         n, d = Xc.shape
         self.Xc = Xc
+        self.dtype = Xc.dtype
         self.shape = (d, d)
         self.total_weight = total_weight
         # Centering costs one dimension.
@@ -62,16 +68,33 @@ class FactoredScatter(Scatter):
         return self.Xc
 
     def _product(self, W: Array) -> Array:
-        # Products of few rows with the data run half again as fast as products with few columns.
-        return np.ascontiguousarray(((W.T @ self.Xc.T) @ self.Xc).T)
+        if self.dtype == W.dtype:
+            # Products of few rows with the data run half again as fast as with few columns.
+            return np.ascontiguousarray(((W.T @ self.Xc.T) @ self.Xc).T)
+        Y = sum(block @ W[columns] for columns, block in self._in_double_precision())
+        return self._transposed_product(np.asarray(Y))
+
+    def _in_double_precision(self) -> Iterator[tuple[slice, Array]]:
+        """Go through the columns of Xc, so many at a time that a copy of them is small."""
+        if self.dtype == np.float64:
+            yield slice(None), self.Xc
+            return
+        for columns in batches(self.shape[0], self.Xc.shape[0]):
+            yield columns, self.Xc[:, columns].astype(np.float64)
+
+    def _transposed_product(self, Y: Array) -> Array:
+        """Return Xc'Y."""
+        return np.concatenate([block.T @ Y for _, block in self._in_double_precision()])
 
     def _diagonal(self) -> Array:
         if "diagonal" not in self._remembered:
-            self._remembered["diagonal"] = np.einsum("ij,ij->j", self.Xc, self.Xc)
+            self._remembered["diagonal"] = np.concatenate(
+                [np.einsum("ij,ij->j", block, block) for _, block in self._in_double_precision()]
+            )
         return self._remembered["diagonal"]
 
     def _block(self, rows: Any, columns: Any) -> Array:
-        return self.Xc[:, rows].T @ self.Xc[:, columns]
+        return (self.Xc[:, rows].T @ self.Xc[:, columns]).astype(np.float64, copy=False)
 
     def _restricted(self, features: Indices) -> FactoredScatter:
         return FactoredScatter(self.Xc.take(features, axis=1), self.total_weight)
@@ -80,24 +103,27 @@ class FactoredScatter(Scatter):
         # On the side of the samples, where there are fewer numbers.
         if self.Xc.shape[0] <= LARGEST_GRAM:
             if "gram" not in self._remembered:
-                self._remembered["gram"] = self.Xc @ self.Xc.T
+                products = (block @ block.T for _, block in self._in_double_precision())
+                self._remembered["gram"] = np.asarray(sum(products))
             values, left = pairs_of_matrix(self._remembered["gram"], n_wanted, most)
         else:
-            values, left = pairs_of_operator(
-                lambda v: self.Xc @ (self.Xc.T @ v), self.Xc.shape[0], n_wanted
-            )
-        return from_other_side(values, self.Xc.T @ left, n_wanted, most)
+            values, left = pairs_of_operator(self._sample_product, self.Xc.shape[0], n_wanted)
+        return from_other_side(values, self._transposed_product(left), n_wanted, most)
+
+    def _sample_product(self, y: Array) -> Array:
+        products = (block @ (block.T @ y) for _, block in self._in_double_precision())
+        return np.asarray(sum(products))
 
     def _explained_gains(self, features: Indices) -> Array:
         if "gram" not in self._remembered:
             return super()._explained_gains(features)
-        return gains_by_gram(self.Xc[:, features], self._remembered["gram"])
+        columns = self.Xc[:, features].astype(np.float64, copy=False)
+        return gains_by_gram(columns, self._remembered["gram"])
 
     def _explained_by_many(self, features: Indices) -> float:
         # Their span is at most n-dimensional; its basis is smaller than X, where S_AA is larger.
-        basis, singular, _ = linalg.svd(
-            self.Xc[:, features], full_matrices=False, check_finite=False
-        )
+        columns = self.Xc[:, features].astype(np.float64, copy=False)
+        basis, singular, _ = linalg.svd(columns, full_matrices=False, check_finite=False)
         basis = basis[:, singular > math.sqrt(RIDGE) * singular[0]]
         explained = 0.0
         for block in batches(self.shape[0], self.Xc.shape[0]):

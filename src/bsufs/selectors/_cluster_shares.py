@@ -79,7 +79,9 @@ class LocalRows:
         return cls(Xc, np.zeros(Xc.shape[1]), squares)
 
     def __matmul__(self, V: Array) -> Array:
-        return np.asarray(self._X @ V - self._mean @ V)
+        # In the precision of the rows, of which no copy is made.
+        product = self._X @ V.astype(self._X.dtype, copy=False)
+        return np.asarray(product - self._mean @ V, dtype=np.float64)
 
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""

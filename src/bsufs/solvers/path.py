@@ -11,6 +11,7 @@ path costs about ten products with S. While many rows remain, a step does the wo
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -144,10 +145,10 @@ def sparsity_path(
     few_rows = max(_FEW_ROWS, int(drop_rate * d * scatter.max_rank / (3 * m)))
     total_variance = scatter.trace()
     survival = Survival(d)
-    operator = _Remaining(scatter)
+    operator = _Remaining(scatter, np.float64 if w_step.starts_on_manifold else scatter.dtype)
     row = Coupling(RowPenalty(0.0, p), beta_row, tau)
     U = V = W
-    SW = scatter @ W
+    SW = operator @ W
     lambdas: list[float] = []
     n_alive: list[int] = []
     objectives = [-float(np.vdot(W, SW))]
@@ -213,17 +214,21 @@ def sparsity_path(
 
 
 class _Remaining:
-    """S over the rows that remain. Eliminated ones are zero until taking them out pays."""
+    """S over the rows that remain. Eliminated ones are zero until taking them out pays.
 
-    def __init__(self, scatter: Scatter) -> None:
+    A single step needs products no better than the data; steps until W stands still do.
+    """
+
+    def __init__(self, scatter: Scatter, precision: Any) -> None:
         self.scatter = scatter
+        self._precision = precision
         self.rows: Indices = np.arange(scatter.shape[0])
         self.alive: Mask = np.ones(self.rows.size, dtype=bool)
 
     def __matmul__(self, W: Array) -> Array:
-        product = self.scatter @ W
+        product = self.scatter @ W.astype(self._precision, copy=False)
         product[~self.alive] = 0.0
-        return product
+        return product.astype(np.float64, copy=False)
 
     def drop(self, alive: Mask, W: Array, SW: Array, *copies: Array) -> tuple[Array, ...]:
         """Eliminate all but some rows; return the iterates without those that are taken out."""
