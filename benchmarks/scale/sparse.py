@@ -1,5 +1,7 @@
 """Sparse data that fit in memory, and little more than that."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from benchmarks.scale.measure import Clock, forget_peak, peak_megabytes
@@ -42,7 +44,7 @@ class CountedPasses:
     """Counts how often the non-zeros are run over, by one vector or by many at a time."""
 
     # There and back again, or one way only.
-    _COUNTED = {"_product": 2, "_centered": 1, "_centered_transpose": 1}
+    _COUNTED: ClassVar = {"_product": 2, "_centered": 1, "_centered_transpose": 1}
 
     def __init__(self):
         from bsufs.scatter import SparseScatter

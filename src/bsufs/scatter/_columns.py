@@ -36,8 +36,8 @@ class ColumnScatter(Scatter):
     """S of centered data in blocks of columns."""
 
     restriction_pays = 0.5
-    # A row takes two rounds among the workers, and so do as many as this.
-    rows_at_once = 64
+    # A row takes two rounds among the workers, and so do several; all that come are sent around.
+    rows_at_once = 8
 
     def __init__(self, blocks: Sequence[Block], n_rows: int, weight: float, diagonal: Array):
         self.blocks = [block for block in blocks if block.features.size]
