@@ -472,6 +472,10 @@ class TestSinglePrecision:
 
     X = (some_data(40, 300) + 1000.0).astype(np.float32)
 
+    @pytest.fixture(autouse=True)
+    def _nothing_is_small(self, monkeypatch):
+        monkeypatch.setattr("bsufs.scatter._accumulate._SMALL_IN_DOUBLE", 0)
+
     def test_rows_are_kept_in_their_precision_and_centered_in_double(self):
         scatter = make_scatter(self.X)
         assert scatter.dtype == scatter.Xc.dtype == np.float32

@@ -11,12 +11,15 @@ from numpy.typing import NDArray
 from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter._base import BATCH_BYTES, Scatter, batches
+from bsufs.scatter._clearing import Beside
 from bsufs.scatter._dense import DenseScatter, FactoredScatter
 
 # Squares of entries within this range neither overflow nor vanish, whatever is summed.
 _SAFE_EXPONENT, _SAFE_IN_SINGLE = 300, 30
 # So much is still in the cache when the next step comes to it.
 _CACHE_BYTES = 2**20
+# Up to so many bytes in double precision, single precision saves nothing that is felt.
+_SMALL_IN_DOUBLE = 2**26
 # Solving takes so many times the memory of S, or of the data where these are smaller.
 _COPIES_TO_SOLVE = 4
 # Below this nobody needs to ask how much memory there is.
@@ -50,10 +53,10 @@ class ScatterAccumulator:
         self._high = np.full(n_features, -np.inf)
         self._mean = np.zeros(n_features)
         self._S: Array | None = None
-        self._kept: list[tuple[NDArray[Any], Array | None]] = []
+        self._kept: list[tuple[NDArray[Any] | Beside, Array | None]] = []
 
     def add(
-        self, X: NDArray[Any], sample_weight: Array | None = None, *, tall: bool = False
+        self, X: NDArray[Any] | Beside, sample_weight: Array | None = None, *, tall: bool = False
     ) -> None:
         """Take in a batch of rows, which may be kept: hand in a copy if it will be written to.
 
@@ -97,7 +100,7 @@ class ScatterAccumulator:
         if self._S is not None or self.n_rows >= self.n_features:
             self._fold_kept_rows()
 
-    def _note_extremes(self, X: NDArray[Any]) -> None:
+    def _note_extremes(self, X: NDArray[Any] | Beside) -> None:
         self._widen(self._ordered(X.min(axis=0)), self._ordered(X.max(axis=0)))
 
     def _widen(self, low: NDArray[Any], high: NDArray[Any]) -> None:
@@ -161,7 +164,9 @@ class ScatterAccumulator:
 
     def _factored(self, constant: Mask) -> FactoredScatter:
         # Weights may span more than single precision holds.
-        single = all(X.dtype == np.float32 and weight is None for X, weight in self._kept)
+        single = 8 * self.n_rows * self.n_features > _SMALL_IN_DOUBLE and all(
+            X.dtype == np.float32 and weight is None for X, weight in self._kept
+        )
         Xc = np.empty((self.n_rows, self.n_features), np.float32 if single else np.float64)
         weights = np.empty(self.n_rows)
         row = 0
@@ -175,7 +180,9 @@ class ScatterAccumulator:
         for columns in batches(self.n_features, self.n_rows):
             # The mean is taken off in double precision, whatever is kept.
             block = Xc[:, columns].astype(np.float64, copy=False)
-            Xc[:, columns] = centered_rows(block, weight, out=block)[0]
+            centered_rows(block, weight, out=block)
+            if single:
+                Xc[:, columns] = block
         Xc[:, constant] = 0.0
         return FactoredScatter(Xc, float(weights.sum()))
 

@@ -11,10 +11,12 @@ from scipy import linalg
 
 from bsufs._typing import Array, Indices
 from bsufs.scatter._base import RIDGE, Scatter, batches, ridged_cholesky
+from bsufs.scatter._clearing import Clearing, clear_matrix, clear_rows
 from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix, pairs_of_operator
 
 # With more samples than this, products with the data are cheaper than their Gram matrix.
 LARGEST_GRAM = 4096
+_SMALL_COPY = 2**26
 
 
 class DenseScatter(Scatter):
@@ -40,6 +42,10 @@ class DenseScatter(Scatter):
     def _restricted(self, features: Indices) -> DenseScatter:
         return DenseScatter(self.S[np.ix_(features, features)], self.total_weight, self.max_rank)
 
+    def _cleared(self, level: Array) -> tuple[DenseScatter, Clearing]:
+        S, clearing = clear_matrix(self.S, level)
+        return DenseScatter(np.ascontiguousarray(S), self.total_weight, self.max_rank), clearing
+
     def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
         return pairs_of_matrix(self.S, n_wanted, most)
 
@@ -51,13 +57,12 @@ class FactoredScatter(Scatter):
     everything else is computed in double precision, from some columns at a time.
     """
 
-    # Xc is as large as the data; a second copy of most of it would be felt.
-    restriction_pays = 0.5
-
     def __init__(self, Xc: Array, total_weight: float) -> None:
         n, d = Xc.shape
         self.Xc = Xc
         self.dtype = Xc.dtype
+        # Xc is as large as the data; where these are large, a copy of most of it would be felt.
+        self.restriction_pays = 0.15 if Xc.nbytes <= _SMALL_COPY else 0.5
         self.shape = (d, d)
         self.total_weight = total_weight
         # Centering costs one dimension.
@@ -98,6 +103,10 @@ class FactoredScatter(Scatter):
 
     def _restricted(self, features: Indices) -> FactoredScatter:
         return FactoredScatter(self.Xc.take(features, axis=1), self.total_weight)
+
+    def _cleared(self, level: Array) -> tuple[FactoredScatter, Clearing]:
+        Xc, clearing = clear_rows(self.Xc, level)
+        return FactoredScatter(Xc, self.total_weight), clearing
 
     def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
         # On the side of the samples, where there are fewer numbers.
