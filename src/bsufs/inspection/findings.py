@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -17,9 +17,10 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bsufs._typing import Array, Indices, Mask
+from bsufs.inspection._clusters import RowClusters, find_clusters
 from bsufs.inspection._docs import fill_docstring
 from bsufs.metrics.label_free import standardized, wilson_interval
-from bsufs.scatter import safe_unit_exponent
+from bsufs.scatter import make_scatter, safe_unit_exponent
 from bsufs.selectors._columns import column_variances
 from bsufs.selectors._data import FitData
 
@@ -34,6 +35,19 @@ _DUPLICATE = 1.0 - 1e-9
 # More principal components than this are cheap only where the data have a short side.
 _CHEAP_COMPONENTS = 200
 _SHORT_SIDE = 1000
+# Refits choose among this many columns, those that rank best on all rows.
+MOST_CANDIDATES = 5000
+# What happens with fewer or more features is looked at up to this many, or as many as are selected.
+_MOST_NUMBERS = 200
+# So many features are described one by one.
+MOST_PORTRAITS = 60
+# Selections larger than this are not judged beside random ones.
+_LARGEST_JUDGED = 500
+# Random selections, and the columns that they are drawn from.
+_N_DRAWS = 20
+_POOL = 2000
+# Standard deviations of this ratio of the largest to the median are those of different units.
+_WILD = 100
 
 
 class SubsampleError(ValueError):
@@ -60,6 +74,26 @@ class Stability(NamedTuple):
     failure: SubsampleError | None = None
 
 
+class Chance(NamedTuple):
+    """What the selection reaches, and what as many random columns reach, draw by draw."""
+
+    explained: float
+    explained_by_chance: Array
+    agreement: float
+    agreement_by_chance: Array
+
+    def n_worse(self, by_clusters: bool) -> int:
+        """Return how many draws do worse: by the variance explained, or by the clusters found.
+
+        Where the clusters are so plain that both find them all, the variance decides.
+        """
+        worse = self.explained_by_chance < self.explained
+        if by_clusters:
+            behind = self.agreement - self.agreement_by_chance
+            worse = (behind > 1e-9) | (worse & (np.abs(behind) <= 1e-9))
+        return int(np.sum(worse))
+
+
 @fill_docstring
 @dataclass(eq=False)
 class Findings:
@@ -72,6 +106,11 @@ class Findings:
         The data it was fitted to. Only what follows from the selector is known without them.
     %(feature_names)s
     %(subsamples)s
+    notes : sequence of str, default=()
+        Sentences that a reader should see first.
+    alternatives : sequence of mapping, default=()
+        Other selections for the same table, each with a `title`, its `features` (names, best
+        first), a `variance_share`, `cluster_sizes`, a `stability` and an `overlap`.
 
     Attributes
     ----------
@@ -100,6 +139,8 @@ class Findings:
     subsample: float = 0.5
     random_state: Any = 0
     n_jobs: int | None = None
+    notes: Sequence[str] = ()
+    alternatives: Sequence[Mapping[str, Any]] = ()
     search: Any = field(init=False)
     data: FitData = field(init=False)
     names: NDArray[np.object_] = field(init=False)
@@ -210,6 +251,13 @@ class Findings:
         return variances / (variances.sum() or 1.0)
 
     @cached_property
+    def foremost(self) -> Indices:
+        """Numbers of the columns that smaller or somewhat larger selections hold, best first."""
+        k = self.n_selected
+        most = int(np.sum(~self.forced_and_barred[1]))
+        return self.best_first[: max(k, min(most, max(2 * k, 10), _MOST_NUMBERS))]
+
+    @cached_property
     def _standardized(self) -> Array:
         """The selected columns, centered and of unit length, best first."""
         return standardized(_dense(self.data.X[:, self.chosen]))
@@ -238,6 +286,16 @@ class Findings:
         return correlations
 
     @cached_property
+    def stands_for(self) -> dict[int, Indices]:
+        """The columns left out that each selected one represents, most correlated first."""
+        closest, similarity = self.closest[0], np.abs(self.closest[1])
+        left_out = np.flatnonzero(~self.selector.support_ & (similarity >= _NOTABLE))
+        left_out = left_out[np.lexsort((left_out, -similarity[left_out], closest[left_out]))]
+        starts = np.searchsorted(closest[left_out], np.sort(self.chosen))
+        parts = np.split(left_out, starts[1:])
+        return dict(zip(np.sort(self.chosen).tolist(), parts, strict=True))
+
+    @cached_property
     def reasons(self) -> NDArray[np.object_]:
         """The `Reason` of each feature."""
         forced, barred = self.forced_and_barred
@@ -252,17 +310,27 @@ class Findings:
         return reasons
 
     @cached_property
-    def explained(self) -> Array:
-        """Share of the variance that the best 1, 2, ... features explain."""
+    def curve(self) -> Array:
+        """Share of the variance that the best 1, 2, ... features explain, beyond the selected."""
         # Of data that do not vary nothing is left to explain.
         if self.data.scatter.trace() <= 0:
-            return np.ones(self.n_selected)
-        return self.data.explained_curve(self.chosen)
+            return np.ones(self.foremost.size)
+        return self.data.explained_curve(self.foremost)
+
+    @property
+    def explained(self) -> Array:
+        """Share of the variance that the best 1, 2, ... selected features explain."""
+        return self.curve[: self.n_selected]
+
+    @property
+    def bound(self) -> Array:
+        """Share of the variance that no 1, 2, ... selected features can exceed."""
+        return self.ceiling[: self.n_selected]
 
     @cached_property
-    def bound(self) -> Array:
+    def ceiling(self) -> Array:
         """Share of the variance that no 1, 2, ... features can exceed; NaN where it costs much."""
-        scatter, k = self.data.scatter, self.n_selected
+        scatter, k = self.data.scatter, self.foremost.size
         total = scatter.trace()
         if total <= 0:
             return np.ones(k)
@@ -272,6 +340,92 @@ class Findings:
         bound: Array = np.full(k, 1.0 if n_components == scatter.max_rank else np.nan)
         bound[:n_components] = np.minimum(np.cumsum(values) / total, 1.0)
         return bound
+
+    @cached_property
+    def redundancy(self) -> Array:
+        """Mean absolute correlation among the best 1, 2, ... features; 0 for a single one."""
+        Z = standardized(_dense(self.data.X[:, self.foremost]))
+        added = np.array([np.abs(Z[:, :i].T @ Z[:, i]).sum() for i in range(Z.shape[1])])
+        pairs = np.arange(Z.shape[1]) * np.arange(1, Z.shape[1] + 1) / 2
+        return np.minimum(np.cumsum(added) / np.maximum(pairs, 1), 1.0)
+
+    @cached_property
+    def unique_shares(self) -> Array:
+        """Share of the variance that is lost without each of the best selected features."""
+        n_first = min(self.n_selected, MOST_PORTRAITS)
+        if self.n_selected > _LARGEST_JUDGED or self.data.scatter.trace() <= 0:
+            return np.full(n_first, np.nan)
+        return self.data.scatter.unique_shares(self.data.place[self.chosen], n_first)
+
+    @cached_property
+    def clusters(self) -> RowClusters | None:
+        """Clusters of the rows by all columns."""
+        return find_clusters(self.data)
+
+    @cached_property
+    def rows_of_foremost(self) -> Array:
+        """The rows that were clustered, in the best columns."""
+        rows = slice(None) if self.clusters is None else self.clusters.rows
+        return _dense(self.data.X[:, self.foremost][rows])
+
+    @cached_property
+    def agreement(self) -> dict[int, float]:
+        """How far k-means on the best features finds the clusters, by their number."""
+        if self.clusters is None:
+            return {}
+        most = self.foremost.size
+        numbers = np.unique(np.geomspace(1, most, 10).round().astype(int)).tolist()
+        return {
+            number: self.clusters.agreement(self.rows_of_foremost[:, :number])
+            for number in sorted({*numbers, self.n_selected})
+        }
+
+    @cached_property
+    def chance(self) -> Chance | None:
+        """The selection beside as many random columns; None where there is no choice to judge.
+
+        Judged on a sample of rows and of columns, the same for all.
+        """
+        k, open_to_choice = self.n_selected, np.flatnonzero(self.variance_share > 0)
+        open_to_choice = np.setdiff1d(open_to_choice, np.flatnonzero(self.forced_and_barred[1]))
+        if self.clusters is None or k > _LARGEST_JUDGED or k >= open_to_choice.size:
+            return None
+        random = np.random.default_rng(0)
+        # Numbered by contents: the order of the columns in the table does not matter.
+        open_to_choice = self.data.order[np.isin(self.data.order, open_to_choice)]
+        if open_to_choice.size > _POOL:
+            open_to_choice = random.choice(open_to_choice, _POOL, replace=False)
+        pool = np.union1d(open_to_choice, self.chosen)
+        X = _dense(self.data.X[:, pool][self.clusters.rows])
+        scatter = make_scatter(X)
+        draws = [self.chosen]
+        draws += [random.choice(open_to_choice, k, replace=False) for _ in range(_N_DRAWS)]
+        places = [np.searchsorted(pool, draw) for draw in draws]
+        explained = np.array([scatter.explained_share(place) for place in places])
+        agreement = np.array([self.clusters.agreement(X[:, place]) for place in places])
+        return Chance(explained[0], explained[1:], agreement[0], agreement[1:])
+
+    @cached_property
+    def hints(self) -> list[str]:
+        """What a reader should know before trusting the selection."""
+        hints = list(self.notes)
+        spread = np.sqrt(self.variance_share[self.variance_share > 0])
+        if spread.size and spread.max() > _WILD * np.median(spread):
+            hints.append(
+                f"The largest standard deviation of a column is "
+                f"{spread.max() / np.median(spread):.0f} times the median. If the columns have "
+                "different units, standardize them first: methods that look at variance prefer "
+                "the large ones."
+            )
+        return hints
+
+    @cached_property
+    def candidates(self) -> Indices:
+        """Numbers of the columns that refits choose among, in the order of the table."""
+        known = self.selector.get_params(deep=False)
+        is_free = "must_keep" in known or not any(mask.any() for mask in self.forced_and_barred)
+        best = self.best_first[:MOST_CANDIDATES] if is_free else self.best_first
+        return np.sort(best)
 
     @cached_property
     def stability(self) -> Stability:
@@ -289,7 +443,8 @@ class Findings:
             )
         except SubsampleError as error:
             return Stability(unknown, unknown, unknown, error)
-        frequency = np.mean(supports, axis=0)
+        frequency = np.zeros(self.n_features)
+        frequency[self.candidates] = np.mean(supports, axis=0)
         return Stability(frequency, *wilson_interval(frequency, self.n_subsamples))
 
     def _support_on_part(self, seed: int) -> Mask:
@@ -297,6 +452,7 @@ class Findings:
         n = X.shape[0]
         n_rows = min(n, max(2, round(self.subsample * n)))
         part = X[np.sort(random.choice(n, n_rows, replace=False))]
+        names = self._names_in
         fresh = clone(self.selector)
         # As many features as here, and nothing said meanwhile.
         wanted = {
@@ -305,12 +461,17 @@ class Findings:
             "verbose": 0,
             "random_state": int(random.integers(np.iinfo(np.int32).max)),
         }
+        if self.candidates.size < self.n_features:
+            part = part[:, self.candidates]
+            names = None if names is None else names[self.candidates]
+            forced, barred = (mask[self.candidates] for mask in self.forced_and_barred)
+            wanted |= {"must_keep": np.flatnonzero(forced), "never_keep": np.flatnonzero(barred)}
         known = fresh.get_params(deep=False)
         fresh.set_params(**{name: value for name, value in wanted.items() if name in known})
         if sparse.issparse(part) and not fresh.__sklearn_tags__().input_tags.sparse:
             part = part.toarray()
         try:
-            support: Mask = fresh.fit(FitData(part, names=self._names_in)).support_
+            support: Mask = fresh.fit(FitData(part, names=names)).support_
         except ValueError as error:
             raise SubsampleError(
                 f"{self.method} cannot be fitted to {n_rows} of the {n} rows: {error} Raise "

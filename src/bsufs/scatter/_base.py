@@ -182,6 +182,21 @@ class Scatter(ABC):
         """Return the share of the total variance that regression on some columns explains."""
         return float(self.explained_curve(features)[-1])
 
+    def unique_shares(self, features: Indices, n_first: int) -> Array:
+        """Return what regression on some columns loses without each of the first of them.
+
+        As a share of the total variance. With B = S_AA^-1 S_A the coefficients of the regression on
+        the columns A, without column i it explains |b_i|^2 / (S_AA^-1)_ii less.
+        """
+        lower = ridged_cholesky(self._block(features, features))
+        inverse = linalg.solve_triangular(lower, np.eye(features.size), lower=True)
+        rows = inverse[:, :n_first].T @ inverse
+        lost = np.zeros(n_first)
+        for block in batches(self.shape[0], features.size):
+            coefficients = rows @ self._block(features, block)
+            lost += np.einsum("ij,ij->i", coefficients, coefficients)
+        return np.minimum(lost / np.diag(rows) / self._diagonal().sum(), 1.0)
+
     def _explained_gains(self, features: Indices) -> Array:
         """Return what each column adds to what those before it explain, block by block."""
         among = self._block(features, features)
