@@ -348,8 +348,11 @@ def test_the_verdict_on_clusters_and_on_noise():
 
 @pytest.mark.parametrize(
     ("words", "kind", "text"),
-    [(["1"], "cluster", "cluster 1"), (["1", "2", "3"], "cluster", "clusters 1, 2 and 3")]
-    + [(["a", "b"], "", "a and b")],
+    [
+        (["1"], "cluster", "cluster 1"),
+        (["1", "2", "3"], "cluster", "clusters 1, 2 and 3"),
+        (["a", "b"], "", "a and b"),
+    ],
 )
 def test_words_are_listed_as_in_a_sentence(words, kind, text):
     assert listed(words, kind) == text

@@ -152,7 +152,7 @@ def _represented(found: Findings, column: int, width: int = _NAME_WIDTH) -> str:
     """Return which columns a selected one stands for."""
     columns = found.stands_for[column]
     if not columns.size:
-        return f"no column left out is notably correlated with it"
+        return "no column left out is notably correlated with it"
     correlations = found.closest[1]
     words = [
         f"{shortened(found.names[other], width)} ({correlations[other]:.2f})"

@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-
 from tests.inspection.page.test_page import columns_of
 
 from bsufs.inspection import Comparison, make_report

@@ -109,7 +109,7 @@ def make_report(
     path : path-like, optional
         File to write, whole or not at all; an existing one is replaced. None returns the page.
     title : str, optional
-        Heading of the page.
+        Heading of the page; the name of the table where `about` has it as "Table".
     %(feature_names)s
     %(subsamples)s
     image_shape : tuple of int, optional
@@ -227,7 +227,7 @@ def page_html(
     table = (about or {}).get("Table")
     return rendered(
         found=found,
-        title=title or (Path(str(table)).name if table else f"{k} of {d} columns"),
+        title=title or (Path(str(table)).name if table else "Selected columns"),
         verdict=verdict(found),
         portraits=[portrait(found, rank) for rank in range(min(k, MOST_PORTRAITS))],
         settings=_changed_parameters(found.selector),

@@ -209,7 +209,8 @@
   };
   const height = 33;
   let first = -1;
-  const draw = (force, most = Math.ceil(box.clientHeight / height) + 30) => {
+  // Some more than the box can show when it is full.
+  const draw = (force, most = Math.ceil(Math.max(box.clientHeight, 720) / height) + 20) => {
     const from = Math.max(0, Math.min(Math.floor(box.scrollTop / height) - 10, shown.length - most));
     if (!force && Math.abs(from - first) < 5) return;
     first = from;
@@ -239,4 +240,5 @@
     byId("wide").setAttribute("aria-expanded", String(!brief));
   });
   filter();
+  document.documentElement.dataset.ready = "";
 })();
