@@ -336,7 +336,7 @@ class Findings:
             return np.ones(k)
         n_cheap = k if min(self.data.X.shape) <= _SHORT_SIDE else min(k, _CHEAP_COMPONENTS)
         n_components = min(n_cheap, scatter.max_rank)
-        values, _ = scatter.leading_eigenvectors(n_components)
+        values = scatter.leading_eigenvalues(n_components)
         bound: Array = np.full(k, 1.0 if n_components == scatter.max_rank else np.nan)
         bound[:n_components] = np.minimum(np.cumsum(values) / total, 1.0)
         return bound
@@ -428,6 +428,11 @@ class Findings:
         return np.sort(best)
 
     @cached_property
+    def _columns_of_candidates(self) -> Any:
+        X = self.data.X
+        return X if self.candidates.size == self.n_features else X[:, self.candidates]
+
+    @cached_property
     def stability(self) -> Stability:
         """How often each feature is selected again on random parts of the rows."""
         unknown = np.full(self.n_features, np.nan)
@@ -448,7 +453,7 @@ class Findings:
         return Stability(frequency, *wilson_interval(frequency, self.n_subsamples))
 
     def _support_on_part(self, seed: int) -> Mask:
-        X, random = self.data.X, np.random.default_rng(seed)
+        X, random = self._columns_of_candidates, np.random.default_rng(seed)
         n = X.shape[0]
         n_rows = min(n, max(2, round(self.subsample * n)))
         part = X[np.sort(random.choice(n, n_rows, replace=False))]
@@ -462,7 +467,6 @@ class Findings:
             "random_state": int(random.integers(np.iinfo(np.int32).max)),
         }
         if self.candidates.size < self.n_features:
-            part = part[:, self.candidates]
             names = None if names is None else names[self.candidates]
             forced, barred = (mask[self.candidates] for mask in self.forced_and_barred)
             wanted |= {"must_keep": np.flatnonzero(forced), "never_keep": np.flatnonzero(barred)}

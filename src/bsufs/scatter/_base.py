@@ -126,6 +126,10 @@ class Scatter(ABC):
             raise ValueError(f"m must be from 1 to n_features = {self.shape[0]}, got {m}.")
         return self.leading_eigenvectors_until(lambda values: values.size >= m, m)
 
+    def leading_eigenvalues(self, m: int) -> Array:
+        """Return the m largest eigenvalues, descending, where nobody needs the vectors."""
+        return self.leading_eigenvectors(m)[0]
+
     def leading_eigenvectors_until(
         self, enough: Callable[[Array], bool], most: int
     ) -> tuple[Array, Array]:

@@ -124,8 +124,9 @@ def test_headings_sort_both_ways_and_the_missing_come_last(page):
 
 def test_the_comparison_sorts_too(page):
     _click(page, "ACC", "#comparison + .scroll")
-    order = "[...document.querySelectorAll('#comparison + .scroll tbody tr')].map(r => r.cells[0].textContent)"
-    assert page.evaluate(order) == ["a", "b", NAMES[0]]
+    rows = "[...document.querySelectorAll('#comparison + .scroll tbody tr')]"
+    names = page.evaluate(f"{rows}.map(row => row.cells[0].textContent)")
+    assert names == ["a", "b", NAMES[0]]
 
 
 def test_the_settings_that_were_tried_sort(page):
