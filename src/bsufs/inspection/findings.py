@@ -460,7 +460,7 @@ class Findings:
         names = self._names_in
         fresh = clone(self.selector)
         # As many features as here, and nothing said meanwhile.
-        wanted = {
+        wanted: dict[str, Any] = {
             "n_features_to_select": self.n_selected,
             "callback": None,
             "verbose": 0,
