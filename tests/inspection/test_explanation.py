@@ -298,7 +298,7 @@ def test_a_portrait_says_what_only_this_column_does():
     words = portrait(Findings(MaxVariance(3).fit(X), X), 0)
     # The cluster of a third of the rows is the smaller one.
     assert "igh in cluster 2" in words
-    assert "Without it the others explain " in words
+    assert "Without it, the others explain " in words
     forced = Findings(BSUFS(2, must_keep=[9]).fit(X), X)
     assert portrait(forced, 0).startswith(
         "Kept: always (must_keep). Much the same in all clusters."

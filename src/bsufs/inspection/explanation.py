@@ -193,7 +193,7 @@ def portrait(found: Findings, rank: int) -> str:
     lost = found.unique_shares[rank]
     if not np.isnan(lost):
         less = f"{100 * lost:.1f} percentage points" if lost >= 0.0005 else "next to nothing"
-        sentences.append(f"without it the others explain {less} less of the variance")
+        sentences.append(f"without it, the others explain {less} less of the variance")
     return " ".join(f"{words[0].upper()}{words[1:]}." for words in sentences if words)
 
 
@@ -236,7 +236,7 @@ def verdict(found: Findings) -> Verdict:
         word = word if beyond_chance >= _PARTLY_STABLE else "not stable"
         is_good = beyond_chance >= _PARTLY_STABLE
         sentences.append(
-            f"The choice is {word}: on {found.subsample:.0%} of the rows {frequency:.0%} of the "
+            f"The choice is {word}: on {found.subsample:.0%} of the rows, {frequency:.0%} of the "
             f"columns are chosen again; by chance {by_chance:.1%}."
         )
     chance = found.chance

@@ -190,7 +190,7 @@ class Scatter(ABC):
         """Return what regression on some columns loses without each of the first of them.
 
         As a share of the total variance. With B = S_AA^-1 S_A the coefficients of the regression on
-        the columns A, without column i it explains |b_i|^2 / (S_AA^-1)_ii less.
+        the columns A and b_i its row i, it explains b_i b_i' / (S_AA^-1)_ii less without column i.
         """
         lower = ridged_cholesky(self._block(features, features))
         inverse = linalg.solve_triangular(lower, np.eye(features.size), lower=True)

@@ -94,7 +94,9 @@ def _strips(found: Findings) -> list[Markup]:
     some = np.unique(some)
     labels, n_clusters = found.clusters.labels, found.clusters.sizes.size
     # The same row lies at the same height in every strip.
-    heights = 10 * labels[some] + 5 + np.random.default_rng(0).integers(-3, 4, some.size)
+    lane = 10 if n_clusters > 4 else 16
+    jitter = np.random.default_rng(0).uniform(-1, 1, some.size).round(1)
+    heights = (lane * (labels[some] + 0.5) + (lane / 2 - 2) * jitter).round()
     strips = []
     for values in found.rows_of_foremost.T[: min(found.n_selected, MOST_PORTRAITS)]:
         # Halves, since the range of very large numbers would overflow.
@@ -103,7 +105,7 @@ def _strips(found: Findings) -> list[Markup]:
         means = np.bincount(labels, places) / found.clusters.sizes
         points = _dots(places[some].round(), heights, labels[some])
         strips.append(
-            _drawn("strip", points=points, means=means.round().tolist(), n_clusters=n_clusters)
+            _drawn("strip", points=points, means=means.tolist(), lane=lane, n_clusters=n_clusters)
         )
     return strips
 
