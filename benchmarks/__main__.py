@@ -1,6 +1,6 @@
 """Run every benchmark that needs no data folder; the tables are Markdown."""
 
-from benchmarks import core, importing, kmeans, methods, prox, shapes, wide
+from benchmarks import core, importing, kmeans, methods, page, prox, shapes, wide
 
 if __name__ == "__main__":
     print("## Before the first answer\n")
@@ -17,3 +17,5 @@ if __name__ == "__main__":
     kmeans.main()
     print("\n## Many features")
     wide.main()
+    print("\n## The report of a wide table\n")
+    page.main()

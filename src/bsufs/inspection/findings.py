@@ -395,14 +395,16 @@ class Findings:
         open_to_choice = self.data.order[np.isin(self.data.order, open_to_choice)]
         if open_to_choice.size > _POOL:
             open_to_choice = random.choice(open_to_choice, _POOL, replace=False)
-        pool = np.union1d(open_to_choice, self.chosen)
-        X = _dense(self.data.X[:, pool][self.clusters.rows])
-        scatter = make_scatter(X)
         draws = [self.chosen]
         draws += [random.choice(open_to_choice, k, replace=False) for _ in range(_N_DRAWS)]
-        places = [np.searchsorted(pool, draw) for draw in draws]
-        explained = np.array([scatter.explained_share(place) for place in places])
-        agreement = np.array([self.clusters.agreement(X[:, place]) for place in places])
+        scatter, place, rows = self.data.scatter, self.data.place, self.clusters.rows
+        if self.n_features > _POOL or rows.size < self.data.X.shape[0]:
+            pool = np.union1d(open_to_choice, self.chosen)
+            scatter = make_scatter(_dense(self.data.X[:, pool][rows]))
+            place = np.searchsorted(pool, np.arange(self.n_features))
+        explained = np.array([scatter.explained_share(place[draw]) for draw in draws])
+        columns = (_dense(self.data.X[:, draw][rows]) for draw in draws)
+        agreement = np.array([self.clusters.agreement(part) for part in columns])
         return Chance(explained[0], explained[1:], agreement[0], agreement[1:])
 
     @cached_property

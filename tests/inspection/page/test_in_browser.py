@@ -303,7 +303,9 @@ def test_nothing_sticks_out(page, width):
         "14 * text.ownerSVGElement.getBoundingClientRect().width / 480))"
     )
     assert smallest > 10
-    # The table of all columns fits too.
+    # The table of all columns fits too, and names have the room that is left.
+    name = "document.querySelector('#features tbody th').getBoundingClientRect().width"
+    assert page.evaluate(name) > 70
     assert page.evaluate(
         "document.getElementById('rows').scrollWidth <= document.getElementById('rows').clientWidth"
     )

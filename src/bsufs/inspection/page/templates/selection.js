@@ -143,10 +143,7 @@
   // All columns: of any number of rows only those in sight are made.
   const features = byId("features"), body = features.tBodies[0], box = byId("rows");
   const minus = (text) => text.replace("-", "\u2212");
-  const why = (at) => {
-    if (at < all.kept) return all.reasons[all.reason[at]];
-    return { duplicate: "duplicate of it", correlated: "correlated with it" }[all.reasons[all.reason[at]]] ?? all.reasons[all.reason[at]];
-  };
+  const why = (at) => all.reasons[all.reason[at]] || (at < all.kept ? "" : "ranks lower");
   const near = (at) => (all.closest[at] ? visible(all.names[all.closest[at] - 1]) : "");
   const percent = (values) => (at) => (values[at] === null ? "" : `${values[at]}%`);
   const fields = [
@@ -154,7 +151,7 @@
     { title: "column", value: (at) => all.names[at], text: (at) => visible(all.names[at]) },
     { title: "kept", value: (at) => (at < all.kept ? 0 : 1), text: (at) => (at < all.kept ? "●" : "○"), kind: "dot" },
     { title: "closest kept column", value: near, kind: "extra" },
-    { title: "correlation", value: (at) => all.correlation[at], text: (at) => (all.correlation[at] === null ? "" : minus((all.correlation[at] / 100).toFixed(2))), kind: "n" },
+    { title: "correlation", value: (at) => all.correlation[at], text: (at) => (all.correlation[at] === null ? "" : minus((all.correlation[at] / 100).toFixed(2))), kind: "n correlation extra" },
     { title: "why", value: why, kind: "why" },
     all.again && { title: "chosen again", value: (at) => all.again[at], text: percent(all.again), kind: "n extra" },
     all.clusters && { title: "between clusters", value: (at) => all.clusters[at], text: percent(all.clusters), kind: "n extra" },
@@ -186,7 +183,6 @@
   features.tHead.append(headRow);
   const gap = (height) => {
     const row = made("tr", "", "gap"), cell = made("td");
-    cell.colSpan = fields.length;
     cell.style.height = `${height}px`;
     row.append(cell);
     row.setAttribute("aria-hidden", "true");
