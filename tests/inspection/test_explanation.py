@@ -298,7 +298,7 @@ def test_a_portrait_says_what_only_this_column_does():
     words = portrait(Findings(MaxVariance(3).fit(X), X), 0)
     # The cluster of a third of the rows is the smaller one.
     assert "igh in cluster 2" in words
-    assert "Without it, the others explain " in words
+    assert "Without it, the selection explains " in words
     forced = Findings(BSUFS(2, must_keep=[9]).fit(X), X)
     assert portrait(forced, 0).startswith(
         "Kept: always (must_keep). Much the same in all clusters."
@@ -339,7 +339,7 @@ def test_the_verdict_on_clusters_and_on_noise():
     poor = verdict(Findings(RandomSelector(4).fit(noise), noise, n_subsamples=4))
     assert not poor.is_good
     assert "The choice is not stable" in poor.words
-    assert "better than random columns: 4 of them do as well in" in poor.words
+    assert "better than random columns: they do as well in" in poor.words
     everything = verdict(Findings(MaxVariance(40).fit(noise), noise, n_subsamples=0))
     assert everything.words.startswith("All columns were kept")
     unknown = Findings(MaxVariance(4).fit(noise), noise, n_subsamples=0)

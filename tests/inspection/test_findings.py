@@ -180,6 +180,8 @@ def test_clusters_are_found_by_all_columns_and_again_by_those_that_show_them():
     assert adjusted_rand_score(labels, found.clusters.labels) == 1.0
     assert found.agreement[4] == pytest.approx(1.0)
     assert found.clusters.agreement(np.ones((90, 1))) == 0.0
+    # In any unit.
+    assert found.clusters.agreement(1e305 * X[:, :3]) == found.clusters.agreement(X[:, :3])
     noise = np.random.default_rng(1).normal(size=(90, 2))
     assert abs(found.clusters.agreement(noise)) < 0.2
     for few in (X[:9], np.ones((30, 20))):
@@ -216,6 +218,8 @@ def test_refits_choose_among_the_best(monkeypatch):
     assert frequency[29] == full[29] == 1.0
     assert frequency.sum() == pytest.approx(4)
     assert not frequency[selector.ranking_ > 12].any()
+    # A large selection has twice as many to choose among.
+    assert Findings(BSUFS(9).fit(X), X, n_subsamples=1).candidates.size == 18
     # What a consensus must keep is a matter of its estimator, which is not to be changed.
     consensus = ConsensusSelector(BSUFS(4, must_keep=[29]), n_pairs=1).fit(X)
     assert Findings(consensus, X).candidates.size == 30

@@ -42,6 +42,8 @@ class RowClusters:
 
     def agreement(self, columns: Array) -> float:
         """Return the adjusted Rand index of k-means on some columns of these rows with them."""
+        # In units in which no square overflows.
+        columns = np.ldexp(columns, -int(np.frexp(np.abs(columns).max())[1]))
         # Nothing to cluster by: one cluster, which chance would find too.
         if not np.ptp(columns, axis=0).any():
             return 0.0

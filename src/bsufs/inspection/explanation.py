@@ -193,7 +193,7 @@ def portrait(found: Findings, rank: int) -> str:
     lost = found.unique_shares[rank]
     if not np.isnan(lost):
         less = f"{100 * lost:.1f} percentage points" if lost >= 0.0005 else "next to nothing"
-        sentences.append(f"without it, the others explain {less} less of the variance")
+        sentences.append(f"without it, the selection explains {less} less of the variance")
     return " ".join(f"{words[0].upper()}{words[1:]}." for words in sentences if words)
 
 
@@ -241,21 +241,19 @@ def verdict(found: Findings) -> Verdict:
         )
     chance = found.chance
     if chance is not None:
-        n_worse, n = (
-            chance.n_worse(not np.isnan(found.cluster_share).any()),
-            chance.explained_by_chance.size,
-        )
-        columns = "random column" if k == 1 else "random columns"
+        n_worse = chance.n_worse(not np.isnan(found.cluster_share).any())
+        n = chance.explained_by_chance.size
         if n_worse >= (1 - _SIGNIFICANT) * n:
-            sentences.append(f"{k} {columns} do worse in {n_worse} of {n} draws.")
+            random = "A random column does" if k == 1 else f"{k} random columns do"
+            sentences.append(f"{random} worse in {n_worse} of {n} draws.")
             if beyond_chance < _PARTLY_STABLE:
                 sentences.append("Many columns say the same: others could take their places.")
         else:
             is_good = False
             word = "No better" if n_worse <= n / 2 else "Hardly better"
             sentences.append(
-                f"{word} than {columns}: {k} of them do as well in {n - n_worse} of {n} draws. "
-                "See whether another method or another number of columns tells more."
+                f"{word} than random columns: they do as well in {n - n_worse} of {n} draws. See "
+                "whether another method or another number of columns tells more."
             )
     return Verdict(" ".join(sentences), is_good)
 

@@ -426,8 +426,8 @@ class Findings:
         """Numbers of the columns that refits choose among, in the order of the table."""
         known = self.selector.get_params(deep=False)
         is_free = "must_keep" in known or not any(mask.any() for mask in self.forced_and_barred)
-        best = self.best_first[:MOST_CANDIDATES] if is_free else self.best_first
-        return np.sort(best)
+        most = max(MOST_CANDIDATES, 2 * self.n_selected) if is_free else self.n_features
+        return np.sort(self.best_first[:most])
 
     @cached_property
     def _columns_of_candidates(self) -> Any:
