@@ -60,6 +60,8 @@ def _curve(curve: Array) -> str:
         'aria-label="variance explained by the best columns">'
         '<path d="M0 0V60H280" fill="none" stroke="currentColor" stroke-opacity=".3"/>'
         f'<polyline points="{points}" fill="none" stroke="{KEPT}" stroke-width="2"/></svg>'
+        f"<p><small>variance explained by the best 1 to {known.size} columns, from 0 to 100%"
+        "</small></p>"
     )
 
 
