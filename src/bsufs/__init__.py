@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bsufs.inspection import explain, make_report
+    from bsufs.inspection import alternatives, explain, make_report
     from bsufs.selectors import BSUFS, ClusterAlignment, SparsityPath, bsufs_path
     from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
@@ -19,6 +19,7 @@ __all__ = [
     "LabelFreeSearch",
     "SparsityPath",
     "__version__",
+    "alternatives",
     "bsufs_path",
     "explain",
     "make_report",
@@ -31,6 +32,7 @@ _HOMES = {
     "ConsensusSelector": "bsufs.tuning",
     "LabelFreeSearch": "bsufs.tuning",
     "SparsityPath": "bsufs.selectors",
+    "alternatives": "bsufs.inspection",
     "bsufs_path": "bsufs.selectors",
     "explain": "bsufs.inspection",
     "make_report": "bsufs.inspection",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scipy import sparse
 
 from bsufs.cli import _methods as methods
 from bsufs.cli._input import Input
+from bsufs.cli._options import parse_names
 
 if TYPE_CHECKING:
-    from bsufs.inspection.page import Comparison
+    from bsufs.inspection import Alternative, Comparison
 
 
 def make_page(
@@ -20,6 +21,7 @@ def make_page(
     selector: Any,
     comparison: Comparison | None,
     about: Mapping[str, str] | None = None,
+    alternatives: Sequence[Alternative] = (),
 ) -> str:
     """Return the report as one HTML page."""
     # Needs an extra that nothing else here does.
@@ -29,11 +31,22 @@ def make_page(
     facts = {"Table": given.table, "Scale": given.scale, **(about or {})}
     if gaps.n_missing or gaps.n_infinite:
         facts["Missing values"] = f"{gaps.n_missing} missing, {gaps.n_infinite} infinite"
+    adjust_for = parse_names(given.adjust_for)
+    if adjust_for:
+        facts["Adjusted for"] = ", ".join(adjust_for)
+    if given.center_rows:
+        facts["Rows"] = "their means over the columns were taken off first"
     settings = "with_mean=False" if sparse.issparse(found.data.X) else ""
     scaling = (
         "from sklearn.preprocessing import StandardScaler\n\n"
         f"X = StandardScaler({settings}).fit_transform(X)\n"
     )
+    preparation = scaling if given.scale == "standard" else ""
+    if found.nuisance is not None:
+        preparation += (
+            f"# What was taken off first: adjust_for=table[{adjust_for}], "
+            f"center_rows={given.center_rows}\n"
+        )
     with found.console.busy("writing the report"), methods.at_most_threads(given.jobs):
         report = make_report(
             selector,
@@ -41,8 +54,9 @@ def make_page(
             n_subsamples=given.subsamples,
             random_state=given.seed,
             comparison=comparison,
+            alternatives=alternatives,
             about=facts,
             command=given.command,
-            preparation=scaling if given.scale == "standard" else None,
+            preparation=preparation or None,
         )
     return str(report)

@@ -73,5 +73,5 @@ def find_clusters(data: FitData) -> RowClusters | None:
         if agreement > best + 1e-9:
             best, labels = agreement, runs.labels[runs.best]
     by_size = np.argsort(-np.bincount(labels), kind="stable")
-    numbers = sample.numbers(n)
+    numbers = sample.among(n, data.sample_weight)
     return RowClusters(np.arange(n) if numbers is None else numbers, np.argsort(by_size)[labels])

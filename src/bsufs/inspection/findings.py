@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import copy
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -23,6 +24,8 @@ from bsufs.metrics.label_free import standardized, wilson_interval
 from bsufs.scatter import make_scatter, safe_unit_exponent
 from bsufs.selectors._columns import column_variances
 from bsufs.selectors._data import FitData
+from bsufs.selectors._nuisance import adjusted_columns, as_codes
+from bsufs.solvers.components import common_level_in_words
 
 # Column blocks of about this many bytes, so that temporary arrays stay small beside X.
 _BLOCK_BYTES = 32 * 2**20
@@ -59,6 +62,7 @@ class Reason(Enum):
 
     MUST_KEEP = "the user wants it"
     NEVER_KEEP = "the user does not want it"
+    ADJUSTED_FOR = "the others are cleared of what it explains"
     CONSTANT = "it does not vary"
     DUPLICATE = "a selected feature says the same"
     CORRELATED = "a selected feature says much of the same"
@@ -108,9 +112,6 @@ class Findings:
     %(subsamples)s
     notes : sequence of str, default=()
         Sentences that a reader should see first.
-    alternatives : sequence of mapping, default=()
-        Other selections for the same table, each with a `title`, its `features` (names, best
-        first), a `variance_share`, `cluster_sizes`, a `stability` and an `overlap`.
 
     Attributes
     ----------
@@ -140,7 +141,6 @@ class Findings:
     random_state: Any = 0
     n_jobs: int | None = None
     notes: Sequence[str] = ()
-    alternatives: Sequence[Mapping[str, Any]] = ()
     search: Any = field(init=False)
     data: FitData = field(init=False)
     names: NDArray[np.object_] = field(init=False)
@@ -168,15 +168,17 @@ class Findings:
                 )
             self.data = self.X
         elif self.X is not None:
+            X, texts = as_codes(self.X, getattr(self.selector, "adjust_for", None))
             X = validate_data(
                 self.selector,
-                self.X,
+                X,
                 reset=False,
                 accept_sparse=("csr", "csc"),
                 dtype=(np.float64, np.float32),
                 ensure_min_samples=2,
             )
-            self.data = FitData(X, names=self._names_in)
+            data = FitData(X, names=self._names_in)
+            self.data = clone(self.selector)._to_be_cleared(data, texts)
         names = self.feature_names
         if names is None:
             names = [f"x{i}" for i in range(d)] if self._names_in is None else self._names_in
@@ -240,11 +242,13 @@ class Findings:
     @cached_property
     def variance_share(self) -> Array:
         """Share of each feature in the total variance."""
+        if self.data.nuisance is not None:
+            return self.data.variances / (self.data.variances.sum() or 1.0)
         X = self.data.X
         exponent = safe_unit_exponent(float(max(X.max(), -X.min())))
         if exponent or sparse.issparse(X):
             # In units in which no square overflows, and as exact as for dense columns.
-            blocks = (np.ldexp(part, -exponent) for _, part in _blocks(X, X.shape[0]))
+            blocks = (np.ldexp(part, -exponent) for _, part in self._blocks(X.shape[0]))
             variances = np.concatenate([column_variances(block) for block in blocks])
         else:
             variances = self.data.variances
@@ -260,14 +264,14 @@ class Findings:
     @cached_property
     def _standardized(self) -> Array:
         """The selected columns, centered and of unit length, best first."""
-        return standardized(_dense(self.data.X[:, self.chosen]))
+        return standardized(self.data.columns(self.chosen))
 
     @cached_property
     def closest(self) -> tuple[Indices, Array]:
         """The other selected column that each is most correlated with, -1 for none, and how far."""
-        X, chosen = self.data.X, self.chosen[:, None]
+        chosen = self.chosen[:, None]
         closest, correlation = [], []
-        for block, part in _blocks(X, max(X.shape[0], self.n_selected)):
+        for block, part in self._blocks(max(self.data.X.shape[0], self.n_selected)):
             among = self._standardized.T @ standardized(part)
             strength = np.round(np.abs(among), _DECIMALS)
             # No column is close to itself.
@@ -277,6 +281,16 @@ class Findings:
             closest.append(np.where(found, self.chosen[best[0]], -1))
             correlation.append(np.where(found, np.take_along_axis(among, best, axis=0)[0], np.nan))
         return np.concatenate(closest), np.clip(np.concatenate(correlation), -1.0, 1.0)
+
+    def _blocks(self, height: int) -> Iterator[tuple[slice, Array]]:
+        """Cut X into blocks of columns, dense, such that an array of that height stays small."""
+        data = self.data
+        if sparse.issparse(data.X):
+            # Columns of a row-wise matrix are slow to cut out.
+            by_column, data = data, copy.copy(data)
+            data.X = sparse.csc_array(by_column.X)
+        for block in gen_batches(self.n_features, max(1, _BLOCK_BYTES // (8 * height))):
+            yield block, data.columns(block)
 
     @cached_property
     def correlations(self) -> Array:
@@ -306,6 +320,8 @@ class Findings:
         reasons[left_out & (similarity >= _DUPLICATE)] = Reason.DUPLICATE
         reasons[self.variance_share <= 0] = Reason.CONSTANT
         reasons[barred] = Reason.NEVER_KEEP
+        adjust_for = getattr(self.selector, "adjust_for", None)
+        reasons[adjusted_columns(adjust_for, self.n_features, self._names_in)] = Reason.ADJUSTED_FOR
         reasons[self.selector.support_ & forced] = Reason.MUST_KEEP
         return reasons
 
@@ -344,7 +360,7 @@ class Findings:
     @cached_property
     def redundancy(self) -> Array:
         """Mean absolute correlation among the best 1, 2, ... features; 0 for a single one."""
-        Z = standardized(_dense(self.data.X[:, self.foremost]))
+        Z = standardized(self.data.columns(self.foremost))
         added = np.array([np.abs(Z[:, :i].T @ Z[:, i]).sum() for i in range(Z.shape[1])])
         pairs = np.arange(Z.shape[1]) * np.arange(1, Z.shape[1] + 1) / 2
         return np.minimum(np.cumsum(added) / np.maximum(pairs, 1), 1.0)
@@ -365,8 +381,14 @@ class Findings:
     @cached_property
     def rows_of_foremost(self) -> Array:
         """The rows that were clustered, in the best columns."""
+        return self._rows_clustered(self.foremost)
+
+    def _rows_clustered(self, columns: Indices) -> Array:
+        """Return the rows that were clustered, in some columns; few columns of all at a time."""
         rows = slice(None) if self.clusters is None else self.clusters.rows
-        return _dense(self.data.X[:, self.foremost][rows])
+        size = max(1, _BLOCK_BYTES // (8 * self.data.X.shape[0]))
+        parts = [columns[batch] for batch in gen_batches(columns.size, size)]
+        return np.hstack([self.data.columns(part)[rows] for part in parts])
 
     @cached_property
     def agreement(self) -> dict[int, float]:
@@ -400,17 +422,17 @@ class Findings:
         scatter, place, rows = self.data.scatter, self.data.place, self.clusters.rows
         if self.n_features > _POOL or rows.size < self.data.X.shape[0]:
             pool = np.union1d(open_to_choice, self.chosen)
-            scatter = make_scatter(_dense(self.data.X[:, pool][rows]))
+            scatter = make_scatter(self._rows_clustered(pool))
             place = np.searchsorted(pool, np.arange(self.n_features))
         explained = np.array([scatter.explained_share(place[draw]) for draw in draws])
-        columns = (_dense(self.data.X[:, draw][rows]) for draw in draws)
-        agreement = np.array([self.clusters.agreement(part) for part in columns])
+        parts = (self._rows_clustered(draw) for draw in draws)
+        agreement = np.array([self.clusters.agreement(part) for part in parts])
         return Chance(explained[0], explained[1:], agreement[0], agreement[1:])
 
     @cached_property
     def hints(self) -> list[str]:
         """What a reader should know before trusting the selection."""
-        hints = list(self.notes)
+        hints = [*self.notes, self.note] if self.note else list(self.notes)
         spread = np.sqrt(self.variance_share[self.variance_share > 0])
         if spread.size and spread.max() > _WILD * np.median(spread):
             hints.append(
@@ -426,13 +448,25 @@ class Findings:
         """Numbers of the columns that refits choose among, in the order of the table."""
         known = self.selector.get_params(deep=False)
         is_free = "must_keep" in known or not any(mask.any() for mask in self.forced_and_barred)
+        # What columns are adjusted for may be columns of X, which must stay.
+        is_free &= self.data.nuisance is None
         most = max(MOST_CANDIDATES, 2 * self.n_selected) if is_free else self.n_features
         return np.sort(self.best_first[:most])
 
     @cached_property
-    def _columns_of_candidates(self) -> Any:
-        X = self.data.X
-        return X if self.candidates.size == self.n_features else X[:, self.candidates]
+    def _data_of_candidates(self) -> FitData:
+        data, which = self.data, self.candidates
+        if which.size == self.n_features:
+            return data
+        names = None if data.names is None else data.names[which]
+        return FitData(data.X[:, which], data.sample_weight, names)
+
+    @cached_property
+    def note(self) -> str | None:
+        """A sentence on a level that all rows share, where there is one; None otherwise."""
+        if self.data.nuisance is not None:
+            return None
+        return common_level_in_words(self.data.scatter, "center_rows=True", "adjust_for")
 
     @cached_property
     def stability(self) -> Stability:
@@ -455,11 +489,10 @@ class Findings:
         return Stability(frequency, *wilson_interval(frequency, self.n_subsamples))
 
     def _support_on_part(self, seed: int) -> Mask:
-        X, random = self._columns_of_candidates, np.random.default_rng(seed)
-        n = X.shape[0]
+        data, random = self._data_of_candidates, np.random.default_rng(seed)
+        n = data.X.shape[0]
         n_rows = min(n, max(2, round(self.subsample * n)))
-        part = X[np.sort(random.choice(n, n_rows, replace=False))]
-        names = self._names_in
+        part = data.part(np.sort(random.choice(n, n_rows, replace=False)))
         fresh = clone(self.selector)
         # As many features as here, and nothing said meanwhile.
         wanted: dict[str, Any] = {
@@ -469,15 +502,14 @@ class Findings:
             "random_state": int(random.integers(np.iinfo(np.int32).max)),
         }
         if self.candidates.size < self.n_features:
-            names = None if names is None else names[self.candidates]
             forced, barred = (mask[self.candidates] for mask in self.forced_and_barred)
             wanted |= {"must_keep": np.flatnonzero(forced), "never_keep": np.flatnonzero(barred)}
         known = fresh.get_params(deep=False)
         fresh.set_params(**{name: value for name, value in wanted.items() if name in known})
-        if sparse.issparse(part) and not fresh.__sklearn_tags__().input_tags.sparse:
-            part = part.toarray()
+        if sparse.issparse(part.X) and not fresh.__sklearn_tags__().input_tags.sparse:
+            part.X = part.X.toarray()
         try:
-            support: Mask = fresh.fit(FitData(part, names=names)).support_
+            support: Mask = fresh.fit(part).support_
         except ValueError as error:
             raise SubsampleError(
                 f"{self.method} cannot be fitted to {n_rows} of the {n} rows: {error} Raise "
@@ -500,14 +532,3 @@ def check_image_shape(image_shape: tuple[int, int], n_features: int) -> tuple[in
             f"of features, got {tuple(image_shape)}."
         )
     return int(image_shape[0]), int(image_shape[1])
-
-
-def _blocks(X: Any, height: int) -> Iterator[tuple[slice, Array]]:
-    """Cut X into blocks of columns, dense, such that an array of that height stays small."""
-    X = sparse.csc_array(X) if sparse.issparse(X) else X
-    for block in gen_batches(X.shape[1], max(1, _BLOCK_BYTES // (8 * height))):
-        yield block, _dense(X[:, block])
-
-
-def _dense(part: Any) -> Array:
-    return np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
-from bsufs import BSUFS, ClusterAlignment
+from bsufs import BSUFS, ClusterAlignment, alternatives
 from bsufs._names import shortened
 from bsufs.inspection import Findings, make_report
 from bsufs.inspection.page import _page as page_module
@@ -156,16 +156,7 @@ def test_names_are_shown_and_never_run(names, seed):
         comparison=pd.DataFrame({"<b>": pd.Series([names[4]], dtype=object)}),
         image_shape=(2, 5),
         notes=[names[5]],
-        alternatives=[
-            {
-                "title": names[6],
-                "features": names,
-                "variance_share": 0.1,
-                "cluster_sizes": [7, 5],
-                "stability": 0.5,
-                "overlap": {"selection": 0.25, "others": [0.0]},
-            }
-        ],
+        alternatives=alternatives(selector, X, n=2),
     )
     text.encode("utf-8")
     reader = _Reader(text)
@@ -293,22 +284,17 @@ def test_the_title_is_that_of_the_table_or_says_how_many():
 def test_alternatives_and_notes_are_shown_where_there_are_any():
     X = factors()
     selector = MaxVariance(4).fit(X)
-    other = {
-        "title": "The second clustering",
-        "features": ["x3", "x5"],
-        "variance_share": 0.123,
-        "cluster_sizes": [25, 15],
-        "stability": 0.81,
-        "overlap": {"selection": 0.2, "others": [0.0, 0.5]},
-    }
-    text = make_report(
-        selector, X, n_subsamples=0, notes=["Depth is large."], alternatives=[other, other]
-    )
+    several = alternatives(selector, X, n=2)
+    text = make_report(selector, X, n_subsamples=0, notes=["Depth is large."], alternatives=several)
     assert '<p class="note" role="note">Depth is large.</p>' in text
     section = re.search('<section id="more">.*?</section>', text, flags=re.DOTALL).group()
     assert section.count("<article>") == 2
-    for words in ("The second clustering", "12.3%", "25, 15", "0.81", "0.20", "0.00, 0.50"):
-        assert words in section
+    for one in several:
+        assert f"<h3>{one.title}</h3>" in section
+        assert f"<dd>{one.variance_share:.1%}</dd>" in section
+        assert f"<dd>{one.overlap:.2f}</dd>" in section
+        assert f"<dd>{', '.join(map(str, one.cluster_sizes))}</dd>" in section
+        assert all(f">x{column}</li>" in section for column in one.selected_features_)
     assert 'href="#more"' in text
     assert 'id="more"' not in make_report(selector, X, n_subsamples=0)
 

@@ -19,6 +19,7 @@ _LONGEST_NAME = 1000
 _WORDS = {
     Reason.MUST_KEEP: "must_keep",
     Reason.NEVER_KEEP: "never_keep",
+    Reason.ADJUSTED_FOR: "adjust_for",
     Reason.CONSTANT: "constant",
     Reason.DUPLICATE: "duplicate",
     Reason.CORRELATED: "correlated",

@@ -20,6 +20,7 @@ import bsufs.selectors
 from bsufs._atomic import atomic_write
 from bsufs._names import shortened
 from bsufs.inspection._docs import fill_docstring
+from bsufs.inspection.alternative import Alternative
 from bsufs.inspection.explanation import portrait, verdict
 from bsufs.inspection.findings import MOST_PORTRAITS, Findings, Reason, check_image_shape
 from bsufs.inspection.page._columns import columns_of, packed
@@ -87,11 +88,11 @@ def make_report(
     n_jobs: int | None = None,
     image_shape: tuple[int, int] | None = None,
     comparison: pd.DataFrame | Comparison | None = None,
+    alternatives: Sequence[Alternative] = (),
     about: Mapping[str, Any] | None = None,
     command: str | None = None,
     preparation: str | None = None,
     notes: Sequence[str] = (),
-    alternatives: Sequence[Mapping[str, Any]] = (),
     display: bool = False,
 ) -> str | Path | ReportView:
     """Make one HTML page on a selection that needs no other file and no network.
@@ -117,6 +118,8 @@ def make_report(
     comparison : pandas.DataFrame or Comparison, optional
         Other methods beside this one, one row each; shown as it is. A `Comparison` also holds what
         they select, and the page shows how far they agree.
+    alternatives : sequence of Alternative, default=()
+        Other selections from the same data, as `alternatives` returns them, to be put side by side.
     about : mapping, optional
         More lines on the data, such as where they came from.
     command : str, optional
@@ -125,8 +128,6 @@ def make_report(
         Lines of Python that turn the numbers of the table into X, where they are not X itself.
     notes : sequence of str, default=()
         Sentences that a reader should see first.
-    alternatives : sequence of mapping, default=()
-        Other selections for the same table, shown side by side; see `Findings`.
     display : bool, default=False
         Return what a notebook shows as the page itself, in place of the page or its path.
 
@@ -150,21 +151,14 @@ def make_report(
     True
     """
     found = Findings(
-        selector,
-        X,
-        feature_names,
-        n_subsamples,
-        subsample,
-        random_state,
-        n_jobs,
-        notes,
-        alternatives,
+        selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs, notes
     )
     page = page_html(
         found,
         title=title,
         image_shape=image_shape,
         comparison=comparison,
+        alternatives=alternatives,
         about=about,
         command=command,
         preparation=preparation,
@@ -212,6 +206,7 @@ def page_html(
     title: str | None = None,
     image_shape: tuple[int, int] | None = None,
     comparison: pd.DataFrame | Comparison | None = None,
+    alternatives: Sequence[Alternative] = (),
     about: Mapping[str, Any] | None = None,
     command: str | None = None,
     preparation: str | None = None,
@@ -235,6 +230,7 @@ def page_html(
         tuning=_tuning(found.search),
         pictures=pictures(found, image_shape),
         comparison=comparison,
+        alternatives=[one.document(found.names.tolist()) for one in alternatives],
         overlap=overlap_map({found.method: found.selector.support_, **others}) if others else None,
         columns=packed(columns_of(found, others)),
         command=command,
