@@ -191,20 +191,23 @@ def test_clusters_are_found_by_all_columns_and_again_by_those_that_show_them():
         assert found.chance is None
 
 
-def test_random_columns_are_judged_in_the_same_way_in_any_order():
+def test_random_columns_are_judged_on_rows_that_a_refit_did_not_see():
     X, _ = _clustered()
-    found = Findings(MaxVariance(4).fit(X), X).chance
-    assert found.explained == pytest.approx(reconstruction(X, MaxVariance(4).fit(X).support_))
-    assert found.agreement == pytest.approx(1.0)
+    whole = Findings(MaxVariance(4).fit(X), X, n_subsamples=5)
+    found = whole.chance
+    for share, (seen, support) in zip(found.explained, whole._refits, strict=True):
+        unseen = np.delete(X, seen, axis=0)
+        assert share == pytest.approx(reconstruction(unseen, support))
+    assert found.agreement == pytest.approx(np.ones(5))
     # Some draws find the clusters too, and the variance decides.
-    assert found.n_worse(by_clusters=True) == found.n_worse(by_clusters=False) == 20
-    assert found.explained_by_chance.shape == (20,)
+    assert found.n_worse(by_clusters=True) == found.n_worse(by_clusters=False) == 5
     turned = X[:, ::-1]
-    again = Findings(MaxVariance(4).fit(turned), turned).chance
+    again = Findings(MaxVariance(4).fit(turned), turned, n_subsamples=5).chance
     assert again.explained_by_chance == pytest.approx(found.explained_by_chance)
     assert again.agreement_by_chance == pytest.approx(found.agreement_by_chance)
-    everything = Findings(MaxVariance(20).fit(X), X)
-    assert everything.chance is None
+    for nothing_to_judge in (MaxVariance(20), 0), (MaxVariance(20), 5), (MaxVariance(4), 0):
+        selector, n_subsamples = nothing_to_judge
+        assert Findings(selector.fit(X), X, n_subsamples=n_subsamples).chance is None
 
 
 def test_refits_choose_among_the_best(monkeypatch):

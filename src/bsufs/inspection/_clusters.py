@@ -47,7 +47,8 @@ class RowClusters:
         # Nothing to cluster by: one cluster, which chance would find too.
         if not np.ptp(columns, axis=0).any():
             return 0.0
-        runs = batched_kmeans(columns, self.sizes.size, n_runs=_N_RUNS, random_state=0)
+        n_clusters = int(np.count_nonzero(self.sizes))
+        runs = batched_kmeans(columns, n_clusters, n_runs=_N_RUNS, random_state=0)
         return float(clustering_similarities(self.labels, runs.labels[[runs.best]], "ari")[0])
 
 

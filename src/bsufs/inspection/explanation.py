@@ -247,15 +247,16 @@ def verdict(found: Findings) -> Verdict:
         n = chance.explained_by_chance.size
         if n_worse >= (1 - _SIGNIFICANT) * n:
             random = "A random column does" if k == 1 else f"{k} random columns do"
-            sentences.append(f"{random} worse in {n_worse} of {n} draws.")
-            if beyond_chance < _PARTLY_STABLE:
+            sentences.append(f"{random} worse in {n_worse} of {n} draws, on rows not seen.")
+            stands_for = [others.size for others in found.stands_for.values()]
+            if beyond_chance < _PARTLY_STABLE and np.median(stands_for) >= 1:
                 sentences.append("Many columns say the same: others could take their places.")
         else:
             is_good = False
             word = "No better" if n_worse <= n / 2 else "Hardly better"
             sentences.append(
-                f"{word} than random columns: they do as well in {n - n_worse} of {n} draws. See "
-                "whether another method or another number of columns tells more."
+                f"{word} than random columns: they do as well in {n - n_worse} of {n} draws, on "
+                "rows not seen. See whether another method or number of columns tells more."
             )
     return Verdict(" ".join(sentences), is_good)
 

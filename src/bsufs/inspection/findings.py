@@ -46,8 +46,7 @@ _MOST_NUMBERS = 200
 MOST_PORTRAITS = 60
 # Selections larger than this are not judged beside random ones.
 _LARGEST_JUDGED = 500
-# Random selections, and the columns that they are drawn from.
-_N_DRAWS = 20
+# Columns that random selections are drawn from.
 _POOL = 2000
 # Standard deviations of this ratio of the largest to the median are those of different units.
 _WILD = 100
@@ -79,15 +78,15 @@ class Stability(NamedTuple):
 
 
 class Chance(NamedTuple):
-    """What the selection reaches, and what as many random columns reach, draw by draw."""
+    """What refits and as many random columns reach on rows that the refits did not see."""
 
-    explained: float
+    explained: Array
     explained_by_chance: Array
-    agreement: float
+    agreement: Array
     agreement_by_chance: Array
 
     def n_worse(self, by_clusters: bool) -> int:
-        """Return how many draws do worse: by the variance explained, or by the clusters found.
+        """Return how often chance does worse: by the variance explained, or the clusters found.
 
         Where the clusters are so plain that both find them all, the variance decides.
         """
@@ -404,30 +403,40 @@ class Findings:
 
     @cached_property
     def chance(self) -> Chance | None:
-        """The selection beside as many random columns; None where there is no choice to judge.
+        """Each refit beside as many random columns, on rows that it did not see.
 
-        Judged on a sample of rows and of columns, the same for all.
+        On the rows that it saw, any selection does better than chance, also in noise. None where
+        there is no choice or no refit to judge.
         """
-        k, open_to_choice = self.n_selected, np.flatnonzero(self.variance_share > 0)
-        open_to_choice = np.setdiff1d(open_to_choice, np.flatnonzero(self.forced_and_barred[1]))
-        if self.clusters is None or k > _LARGEST_JUDGED or k >= open_to_choice.size:
+        k, clusters = self.n_selected, self.clusters
+        barred = self.forced_and_barred[1] | (self.variance_share <= 0)
+        # Numbered by contents: the order of the columns in the table does not matter.
+        open_to_choice = self.data.order[~barred[self.data.order]]
+        if clusters is None or k > _LARGEST_JUDGED or k >= open_to_choice.size:
             return None
         random = np.random.default_rng(0)
-        # Numbered by contents: the order of the columns in the table does not matter.
-        open_to_choice = self.data.order[np.isin(self.data.order, open_to_choice)]
         if open_to_choice.size > _POOL:
             open_to_choice = random.choice(open_to_choice, _POOL, replace=False)
-        draws = [self.chosen]
-        draws += [random.choice(open_to_choice, k, replace=False) for _ in range(_N_DRAWS)]
-        scatter, place, rows = self.data.scatter, self.data.place, self.clusters.rows
-        if self.n_features > _POOL or rows.size < self.data.X.shape[0]:
-            pool = np.union1d(open_to_choice, self.chosen)
-            scatter = make_scatter(self._rows_clustered(pool))
-            place = np.searchsorted(pool, np.arange(self.n_features))
-        explained = np.array([scatter.explained_share(place[draw]) for draw in draws])
-        parts = (self._rows_clustered(draw) for draw in draws)
-        agreement = np.array([self.clusters.agreement(part) for part in parts])
-        return Chance(explained[0], explained[1:], agreement[0], agreement[1:])
+        refits = [] if isinstance(self._refits, SubsampleError) else self._refits
+        chosen = [self.candidates[support] for _, support in refits]
+        pool = np.unique(np.concatenate([open_to_choice, *chosen]))
+        X = self._rows_clustered(pool)
+        reached = []
+        for (seen, _), columns in zip(refits, chosen, strict=True):
+            unseen = ~np.isin(clusters.rows, seen)
+            by_chance = random.choice(open_to_choice, k, replace=False)
+            if np.unique(clusters.labels[unseen]).size < 2:
+                continue
+            rows, part = X[unseen], RowClusters(clusters.rows[unseen], clusters.labels[unseen])
+            scatter = make_scatter(rows)
+            for which in (columns, by_chance):
+                place = np.searchsorted(pool, which)
+                share = scatter.explained_share(place) if scatter.trace() > 0 else 1.0
+                reached.append((share, part.agreement(rows[:, place])))
+        if not reached:
+            return None
+        explained, agreement = np.array(reached).T
+        return Chance(explained[::2], explained[1::2], agreement[::2], agreement[1::2])
 
     @cached_property
     def hints(self) -> list[str]:
@@ -474,25 +483,34 @@ class Findings:
         unknown = np.full(self.n_features, np.nan)
         if self.n_subsamples == 0:
             return Stability(unknown, unknown, unknown)
+        if isinstance(self._refits, SubsampleError):
+            return Stability(unknown, unknown, unknown, self._refits)
+        frequency = np.zeros(self.n_features)
+        frequency[self.candidates] = np.mean([support for _, support in self._refits], axis=0)
+        return Stability(frequency, *wilson_interval(frequency, self.n_subsamples))
+
+    @cached_property
+    def _refits(self) -> list[tuple[Indices, Mask]] | SubsampleError:
+        """The rows of each random part, and which candidates are selected on it."""
         # Drawn before the work is shared out: the answer does not depend on who does it.
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_subsamples)
         try:
             # Threads share X; most of a fit is linear algebra, which does not hold up the others.
-            supports = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._support_on_part)(int(seed)) for seed in seeds
+            return list(
+                Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                    delayed(self._support_on_part)(int(seed)) for seed in seeds
+                )
             )
         except SubsampleError as error:
-            return Stability(unknown, unknown, unknown, error)
-        frequency = np.zeros(self.n_features)
-        frequency[self.candidates] = np.mean(supports, axis=0)
-        return Stability(frequency, *wilson_interval(frequency, self.n_subsamples))
+            return error
 
-    def _support_on_part(self, seed: int) -> Mask:
+    def _support_on_part(self, seed: int) -> tuple[Indices, Mask]:
         data, random = self._data_of_candidates, np.random.default_rng(seed)
         n = data.X.shape[0]
         n_rows = min(n, max(2, round(self.subsample * n)))
-        part = data.part(np.sort(random.choice(n, n_rows, replace=False)))
+        rows = np.sort(random.choice(n, n_rows, replace=False))
+        part = data.part(rows)
         fresh = clone(self.selector)
         # As many features as here, and nothing said meanwhile.
         wanted: dict[str, Any] = {
@@ -515,7 +533,7 @@ class Findings:
                 f"{self.method} cannot be fitted to {n_rows} of the {n} rows: {error} Raise "
                 "subsample, or set n_subsamples=0."
             ) from error
-        return support
+        return rows, support
 
 
 def around_the_cut(n_selected: int, n_features: int, most: int) -> slice:
