@@ -129,6 +129,14 @@ class FactoredScatter(Scatter):
         columns = self.Xc[:, features].astype(np.float64, copy=False)
         return gains_by_gram(columns, self._remembered["gram"])
 
+    def leading_eigenvalues(self, m: int) -> Array:
+        """Return the m largest eigenvalues, descending, where nobody needs the vectors."""
+        n = self.Xc.shape[0]
+        if n > LARGEST_GRAM or m > n:
+            return super().leading_eigenvalues(m)
+        values = linalg.eigvalsh(self.Xc @ self.Xc.T, subset_by_index=(n - m, n - 1))
+        return np.maximum(values[::-1], 0.0) * self.factor
+
     def _explained_by_many(self, features: Indices) -> float:
         # Their span is at most n-dimensional; its basis is smaller than X, where S_AA is larger.
         columns = self.Xc[:, features].astype(np.float64, copy=False)
