@@ -137,9 +137,8 @@ def _labels_from_dict(
         grouped |= mask
         for column in np.flatnonzero(mask):
             labels[column] = label
-    for label in {label for label, taken in zip(own, grouped, strict=True) if not taken} & set(
-        groups
-    ):
+    alone = {label for label, taken in zip(own, grouped, strict=True) if not taken}
+    for label in alone & set(groups):
         raise ValueError(
             f"groups must not name a group {label!r} like a column outside of it. Rename the "
             "group, or put the column in."
@@ -172,10 +171,9 @@ def _costs_from_dict(
     costs: Mapping[Any, Any], groups: Groups, names: Sequence[str] | None
 ) -> Array:
     """Return what each group costs: as given for it, else the sum over its columns."""
-    found = np.zeros(groups.n_groups)
-    for name, group in zip(
-        range(groups.of.size) if names is None else names, groups.of, strict=True
-    ):
+    _positive(list(costs.values()))
+    found, columns = np.zeros(groups.n_groups), range(groups.of.size) if names is None else names
+    for name, group in zip(columns, groups.of, strict=True):
         if groups.labels[group] in costs:
             found[group] = costs[groups.labels[group]]
         elif name in costs:
@@ -184,7 +182,7 @@ def _costs_from_dict(
             raise ValueError(
                 f"costs must name every column of X or its group, got none for {name!r}. Add it."
             )
-    return _positive(found)
+    return found
 
 
 def _positive(costs: Any) -> Array:
