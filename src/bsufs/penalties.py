@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "ElementPenalty",
     "RowPenalty",
-    "group_norms",
     "row_norms",
     "shrink_factor",
     "strength_for_threshold",
@@ -103,8 +102,11 @@ def threshold(strength: float | NDArray[Any], exponent: float) -> float | Floats
     6.0
     """
     unit = unit_threshold(exponent)
+    power = 1.0 / (2.0 - float(exponent))
+    if isinstance(strength, float) and strength >= 0.0:
+        return float(unit) * float(strength) ** power
     with np.errstate(over="ignore", under="ignore"):
-        cut = unit * np.power(_checked_strength(strength), 1.0 / (2.0 - float(exponent)))
+        cut = unit * np.power(_checked_strength(strength), power)
     return float(cut) if np.ndim(cut) == 0 else np.asarray(cut)
 
 
@@ -356,13 +358,15 @@ def _halley(u: Floats, w: Floats, s: float, lowest: float, scratch: list[Floats]
     return u
 
 
-def row_norms(A: ArrayLike) -> Floats:
+def row_norms(A: ArrayLike, groups: NDArray[np.intp] | None = None) -> Floats:
     """Return the Euclidean norm of every row, safe from overflow and underflow.
 
     Parameters
     ----------
     A : array of shape (n_rows, n_columns)
         The matrix.
+    groups : array of int of shape (n_rows,), optional
+        The number of the group of each row, from 0: every row then has the norm of its group.
 
     Returns
     -------
@@ -377,38 +381,21 @@ def row_norms(A: ArrayLike) -> Floats:
     array([5.e+200, 0.e+000])
     """
     A = _as_matrix(A)
+    if groups is not None:
+        return _group_norms(A, groups)[groups]
     with np.errstate(over="ignore", under="ignore"):
         squares = np.einsum("ij,ij->i", A, A, dtype=np.float64)
         norms: Floats = np.sqrt(squares)
         unsafe = np.flatnonzero(~((squares >= _SAFE_SQUARE) & (squares < np.inf)))
-        if unsafe.size and A.shape[1]:
+        unsafe = unsafe[A[unsafe].any(axis=1)]
+        if unsafe.size:
             scale, unit = _scaled_norms(A[unsafe])
             norms[unsafe] = scale * unit
     return norms
 
 
-def group_norms(A: ArrayLike, groups: NDArray[np.intp]) -> Floats:
-    """Return the Frobenius norm of every group of rows, safe from overflow and underflow.
-
-    Parameters
-    ----------
-    A : array of shape (n_rows, n_columns)
-        The matrix.
-    groups : array of int of shape (n_rows,)
-        The number of the group of each row, from 0.
-
-    Returns
-    -------
-    array of shape (n_groups,)
-        The norms in double precision; of a single row, exactly its `row_norms`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bsufs.penalties import group_norms
-    >>> group_norms(np.array([[3.0, 0.0], [0.0, 4.0], [2.0, 0.0]]), np.array([0, 0, 1]))
-    array([5., 2.])
-    """
+def _group_norms(A: FloatArray, groups: NDArray[np.intp]) -> Floats:
+    """Return the Frobenius norm of every group of rows; of a single row, exactly its norm."""
     norms = row_norms(A)
     scale = np.zeros(int(groups.max(initial=-1)) + 1)
     np.maximum.at(scale, groups, norms)
@@ -591,24 +578,8 @@ class RowPenalty:
         listed = (None if array is None else tuple(array.tolist()) for array in arrays)
         return self.weight, self.exponent, *listed
 
-    def norms(self, A: ArrayLike) -> Floats:
-        """Return for every row the norm that is penalized: its own, or that of its group.
-
-        Parameters
-        ----------
-        A : array of shape (n_rows, n_columns)
-            The matrix.
-
-        Returns
-        -------
-        array of shape (n_rows,)
-            The norms in double precision.
-        """
-        norms = self._unit_norms(A)
-        return norms if self.groups is None else norms[self.groups]
-
-    def _unit_norms(self, A: ArrayLike) -> Floats:
-        return row_norms(A) if self.groups is None else group_norms(A, self.groups)
+    def _unit_norms(self, A: FloatArray) -> Floats:
+        return row_norms(A) if self.groups is None else _group_norms(A, self.groups)
 
     def value(self, A: ArrayLike) -> float:
         """Return the penalty of a matrix.
@@ -635,14 +606,10 @@ class RowPenalty:
             # 0 * inf: a free row whose norm has overflowed.
             powers = np.where(omega > 0, _power(norms[rows], self.exponent), 0.0)
             total = self.weight * float((omega * powers).sum())
-        if math.isinf(total):
+        if math.isinf(total) and self.groups is None:
             costly = omega > 0
-            if self.groups is None:
-                scale, unit = _scaled_norms(A[rows[costly]])
-                logarithms = np.log(scale) + np.log(unit)
-            else:
-                logarithms = np.log(norms[rows[costly]])
-            logarithms = self.exponent * logarithms + np.log(omega[costly])
+            scale, unit = _scaled_norms(A[rows[costly]])
+            logarithms = self.exponent * (np.log(scale) + np.log(unit)) + np.log(omega[costly])
             total = _exp_sum(math.log(self.weight) + logarithms)
         return total
 
@@ -698,11 +665,6 @@ class RowPenalty:
         A = _as_matrix(A)
         n_units, units = A.shape[0], "rows"
         if self.groups is not None:
-            if len(self.groups) != A.shape[0]:
-                raise ValueError(
-                    f"groups must have one entry for each of the {A.shape[0]} rows of A, got "
-                    f"{len(self.groups)}"
-                )
             n_units, units = int(self.groups.max(initial=-1)) + 1, "groups of rows"
         if self.row_weights is not None and self.row_weights.shape[0] != n_units:
             raise ValueError(

@@ -8,7 +8,7 @@ import pytest
 from bsufs.penalties import ElementPenalty, RowPenalty, row_norms
 from bsufs.scatter import make_scatter
 from bsufs.solvers.alternation import Coupling
-from bsufs.solvers.path import _by_regression, _groups_by_regression, _largest, sparsity_path
+from bsufs.solvers.path import _by_regression, _largest, sparsity_path
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import TrustRegionStep
 from bsufs.stiefel import polar_factor
@@ -165,6 +165,18 @@ def test_a_faster_path_has_fewer_steps():
     assert steps[0] > steps[1] > steps[2]
 
 
+@pytest.mark.parametrize("drop_rate", [0.05, 0.3, 0.9])
+def test_steps_are_larger_while_many_rows_remain(drop_rate):
+    scatter, W = start(n=30, d=700)
+    n_alive = sparsity_path(scatter, W, **SETTINGS, drop_rate=drop_rate).n_alive
+    many = np.concatenate([[700], n_alive[:-1]]) > 256
+    before = np.concatenate([[700], n_alive[:-1]])
+    single = np.maximum(before - np.maximum(1, np.round(drop_rate * before)), 3)
+    np.testing.assert_array_equal(n_alive[~many], single[~many])
+    four = np.maximum(np.round(before * (1.0 - drop_rate) ** 4), 256)
+    np.testing.assert_array_equal(n_alive[many], np.minimum(single, four)[many])
+
+
 def test_the_trust_region_follows_the_path_too():
     scatter, W = start()
     polar = sparsity_path(scatter, W, **SETTINGS)
@@ -281,23 +293,3 @@ def test_groups_are_eliminated_together_by_the_weight_that_the_path_reports(p):
     survival = path.survival.scores()
     assert survival.max() <= 1.0
     assert set(groups[survival >= survival[forced].max()]) == {2}
-
-
-def test_the_last_groups_are_put_in_order_by_regression():
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((50, 9)) @ rng.standard_normal((9, 9))
-    scatter = make_scatter(X)
-    Xc, groups = X - X.mean(axis=0), np.array([0, 0, 1, 2, 2, 2, 3, 4, 4])
-    rows = np.array([0, 1, 2, 3, 4, 5, 6])
-    found = _groups_by_regression(scatter, rows, groups == 3, groups)
-    order = list(dict.fromkeys(groups[found].tolist()))
-    assert sorted(found) == rows.tolist()
-    assert order[0] == 3
-
-    def left(chosen):
-        A = Xc[:, np.isin(groups, chosen)]
-        return np.sum((Xc - A @ np.linalg.lstsq(A, Xc)[0]) ** 2)
-
-    for place in range(1, 4):
-        losses = {g: left([*order[:place], g]) for g in (0, 1, 2) if g not in order[:place]}
-        assert order[place] == min(losses, key=losses.get)

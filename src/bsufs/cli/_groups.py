@@ -19,7 +19,7 @@ def column_groups(given: Any, names: Sequence[str]) -> Groups | None:
     if path is not None:
         place = {name: number for number, name in enumerate(names)}
         for line, name, group in _pairs(path, ("column", "group")):
-            groups.setdefault(group, []).append(_known(name, place, f"{path}, line {line}"))
+            groups.setdefault(group, []).append(known(name, place, f"{path}, line {line}:"))
     elif mark is not None:
         if not mark:
             raise ValueError("--group-by must be the mark that ends a group name, got nothing.")
@@ -41,9 +41,13 @@ def column_costs(given: Any, names: Sequence[str], groups: Groups | None) -> lis
     costs: list[float | None] = [None] * len(names)
     for line, name, cost in _pairs(given.costs, ("column", "cost")):
         where = f"{given.costs}, line {line}"
-        columns = _known(name, members, where)
+        columns = known(name, members, f"{where}:")
+        try:
+            each = float(cost) / len(columns)
+        except ValueError:
+            raise ValueError(f"{where}: a cost must be a number, got {cost!r}.") from None
         for column in columns:
-            costs[column] = _number(cost, where) / len(columns)
+            costs[column] = each
     missing = [name for name, cost in zip(names, costs, strict=True) if cost is None]
     if missing:
         raise ValueError(
@@ -73,19 +77,10 @@ def _pairs(path: str, heads: tuple[str, str]) -> list[tuple[int, str, str]]:
     return found
 
 
-def _known(name: str, places: dict[str, Any], where: str) -> Any:
+def known(name: str, places: dict[str, Any], where: str) -> Any:
+    """Return what a name stands for, or say that it is none of a feature."""
     if name not in places:
         near = difflib.get_close_matches(name, places, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"{where}: {name!r} is not among the features to select from.{hint}")
+        raise ValueError(f"{where} {name!r} is not among the features to select from.{hint}")
     return places[name]
-
-
-def _number(text: str, where: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = float("nan")
-    if not 0 < number < float("inf"):
-        raise ValueError(f"{where}: a cost must be a positive number, got {text!r}.")
-    return number

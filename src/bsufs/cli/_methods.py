@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
+from bsufs.cli._groups import known
 from bsufs.cli._options import one_of
 from bsufs.selectors import all_selectors
 from bsufs.tables import Table
@@ -89,12 +88,7 @@ def column_numbers(
     """Return the numbers of features given by name, their own or that of their group."""
     place: dict[str, Sequence[int]] = dict(groups)
     place |= {name: [number] for number, name in enumerate(table.names)}
-    for name in names:
-        if name not in place:
-            near = difflib.get_close_matches(name, table.names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"{option} {name!r} is not among the features to select from.{hint}")
-    return [number for name in names for number in place[name]]
+    return [number for name in names for number in known(name, place, option)]
 
 
 def check_number(number: int | float | str, table: Table) -> None:
@@ -104,14 +98,3 @@ def check_number(number: int | float | str, table: Table) -> None:
             f"-k must be at most {table.n_features}, the number of features in the table, got "
             f"{number}."
         )
-
-
-@contextlib.contextmanager
-def at_most_threads(jobs: int | None) -> Any:
-    """Limit the threads of linear algebra."""
-    if jobs is None:
-        yield
-        return
-    # Comes with scikit-learn, without type hints.
-    with import_module("threadpoolctl").threadpool_limits(limits=jobs):
-        yield

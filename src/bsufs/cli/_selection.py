@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bsufs._names import one_line, shortened
+from bsufs._threads import at_most_threads
 from bsufs._typing import Array, Indices
 from bsufs.cli import _comparison as comparison
 from bsufs.cli import _methods as methods
@@ -84,7 +85,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
     with (
         console.busy(f"selecting from {table.n_features} features with {method}"),
         # The threads of a search are those that try settings.
-        methods.at_most_threads(1 if given.tune and given.jobs is not None else given.jobs),
+        at_most_threads(1 if given.tune and given.jobs is not None else given.jobs),
     ):
         fitted = tuning.make_search(selector, found.dense, given) if given.tune else selector
         best_first = found.fit(fitted)
@@ -263,7 +264,7 @@ def compare(given: Any, selection: Selection) -> comparison.Compared | None:
         return None
     best_first, document = selection.best_first, selection.document
     number = len(getattr(selection.selector, "selected_groups_", best_first))
-    with methods.at_most_threads(given.jobs):
+    with at_most_threads(given.jobs):
         judge = comparison.Judge(given, selection.found, selection.classes)
         first = comparison.Outcome(
             judge.row(
@@ -286,7 +287,7 @@ def show_alternatives(given: Any, selection: Selection) -> list[Alternative]:
     from bsufs.inspection.alternative import alternatives
 
     found, main = selection.found, selection.selector
-    with found.console.busy("looking for alternatives"), methods.at_most_threads(given.jobs):
+    with found.console.busy("looking for alternatives"), at_most_threads(given.jobs):
         others = alternatives(main, found.data, given.alternatives)
     documents = [other.document(found.table.matrix_names) for other in others]
     selection.document["alternatives"] = documents

@@ -25,26 +25,13 @@ class Agreement:
     """How well clusters of some columns agree with target clusterings, from 0 to 1.
 
     The mean normalized mutual information, 2 I / (H + H), of runs of k-means with all targets.
-
-    Parameters
-    ----------
-    targets : sequence of arrays of int of shape (n_rows,)
-        Clusterings of the rows.
-    weight : array of shape (n_rows,) or None
-        Weights of the rows.
-    n_clusters : sequence of int
-        The numbers of clusters to look for.
-    seed : int
-        Seed of k-means.
     """
 
     def __init__(
         self, targets: Sequence[Indices], weight: Array | None, n_clusters: Sequence[int], seed: int
     ) -> None:
         self._targets = np.stack(targets).astype(np.intp)
-        self._weight = weight
-        self._n_clusters = n_clusters
-        self._seed = seed
+        self._weight, self._n_clusters, self._seed = weight, n_clusters, seed
 
     def of(self, X: Array, known: DistinctRows | None = None) -> float:
         """Return how well clusters of all columns of X agree with the targets.

@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import estimator_html_repr
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bsufs._threads import threads_for
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._dask_input import check_columns, chosen_columns, is_dask
 from bsufs.selectors._data import FitData
 from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._groups import Groups, parsed_budget
+from bsufs.selectors._html import selection_html
 from bsufs.selectors._nuisance import adjusted_columns, as_codes
 from bsufs.selectors._validation import (
     checked_weight,
@@ -158,7 +161,9 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         self._forget()
         with self._forgetting_on_failure():
             self._validate_params()
-            self._finish(self._fit(self._fit_data(X, sample_weight)))
+            data = self._fit_data(X, sample_weight)
+            with threads_for(*data.kept_shape):
+                self._finish(self._fit(data))
         return self
 
     def _fit_data(self, X: Any, sample_weight: Any) -> FitData:
@@ -226,9 +231,13 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
     def _feature_names(self) -> Any:
         return getattr(self, "feature_names_in_", None)
 
+    def _option(self, name: str) -> Any:
+        """Return a parameter that not every selector has."""
+        return getattr(self, name, None)
+
     def _set_groups(self, of_data: Any) -> None:
         """Take the groups of the parameter, else those that the data come with."""
-        given = getattr(self, "groups", None)
+        given = self._option("groups")
         given = of_data if given is None else given
         self._groups = Groups.singletons(self.n_features_in_)
         if given is not None:
@@ -237,14 +246,12 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         self._budget = self._parsed_budget()
 
     def _parsed_budget(self) -> Budget | None:
-        costs, budget = getattr(self, "costs", None), getattr(self, "budget", None)
+        costs, budget = self._option("costs"), self._option("budget")
         if costs is None and budget is None:
             return None
         if costs is None or budget is None:
             missing = "costs" if costs is None else "budget"
-            raise ValueError(
-                f"costs and budget must be given together, got no {missing}. Give it too."
-            )
+            raise ValueError(f"costs and budget must be given together, got no {missing}.")
         if self._wanted() != "auto":
             raise ValueError(
                 "n_features_to_select must be 'auto' where a budget decides, got "
@@ -348,8 +355,13 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         n_allowed, n_forced = groups.count(~barred), groups.count(forced)
         if self._budget is not None:
             in_order = groups.of[best_first[groups.ends(best_first)[:n_allowed] - 1]]
-            paid = in_order[self._budget.paid(in_order)]
-            self._require_enough(in_order, paid, n_forced)
+            is_paid = self._budget.paid(in_order)
+            if not is_paid.any() or not is_paid[:n_forced].all():
+                raise ValueError(
+                    "budget must pay for all of must_keep, or at least for the cheapest choice, "
+                    f"got {self._budget.total:g}. Raise it."
+                )
+            paid = in_order[is_paid]
             behind = ~np.isin(groups.of[best_first], paid)
             return best_first[np.argsort(behind, kind="stable")], paid.size
         k = self._asked_number(forced, barred)
@@ -359,19 +371,6 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
             k = min(max(k, n_forced, 1), n_allowed)
         return best_first, k
 
-    def _require_enough(self, in_order: Indices, paid: Indices, n_forced: int) -> None:
-        """Raise an error where the budget does not even pay for what must be kept."""
-        assert self._budget is not None
-        if paid.size and np.array_equal(paid[:n_forced], in_order[:n_forced]):
-            return
-        costs = self._budget.costs[in_order]
-        least, what = costs.min(), "the cheapest choice costs"
-        if n_forced:
-            least, what = costs[:n_forced].sum(), "must_keep costs"
-        raise ValueError(
-            f"budget must be at least the {least:g} that {what}, got {self._budget.total:g}."
-        )
-
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         return self.support_
@@ -380,6 +379,16 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accepts_sparse
         return tags
+
+    def _repr_html_inner(self) -> str:
+        """Return what a notebook shows: of a fitted selector what it found."""
+        return selection_html(self) if hasattr(self, "support_") else estimator_html_repr(self)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
 
 @dataclass(repr=False, eq=False)

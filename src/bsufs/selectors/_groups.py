@@ -27,7 +27,8 @@ class Groups:
     @classmethod
     def singletons(cls, n_features: int) -> Groups:
         """Put every column in a group of its own."""
-        return cls(np.arange(n_features), np.arange(n_features))
+        numbers = np.arange(n_features)
+        return cls(numbers, numbers)
 
     @classmethod
     def parsed(cls, groups: Any, n_features: int, names: Sequence[str] | None) -> Groups:
@@ -57,6 +58,8 @@ class Groups:
     @cached_property
     def first(self) -> Indices:
         """The first column of each group."""
+        if self.are_single:
+            return self.of
         return np.unique(self.of, return_index=True)[1]
 
     def closed(self, columns: Mask) -> Mask:
@@ -84,16 +87,18 @@ class Groups:
 
     def among(self, columns: Indices) -> tuple[Indices, Indices]:
         """Return the groups of some columns, numbered as these meet them, and which they are."""
+        if self.are_single:
+            return np.arange(columns.size), self.of[columns]
         which, first, group = np.unique(self.of[columns], return_index=True, return_inverse=True)
         by_first = np.argsort(first)
         return np.argsort(by_first)[group], which[by_first]
 
     def mask(self, parameter: str, features: Any, names: Sequence[str] | None) -> Mask:
         """Turn a caller's list of groups or members into a mask of all their columns."""
+        if features is None or self.labels.dtype != object:
+            return self.closed(feature_mask(parameter, features, self.of.size, names))
         features = [features] if isinstance(features, str | Integral) else features
         labels = {label: i for i, label in enumerate(self.labels) if isinstance(label, str)}
-        if features is None or not labels:
-            return self.closed(feature_mask(parameter, features, self.of.size, names))
         columns = set(() if names is None else names)
         named = [f for f in features if isinstance(f, str) and f in labels and f not in columns]
         others = [f for f in features if not isinstance(f, str) or f not in named]
@@ -132,9 +137,8 @@ def _labels_from_dict(
         grouped |= mask
         for column in np.flatnonzero(mask):
             labels[column] = label
-    for label in {label for label, taken in zip(own, grouped, strict=True) if not taken} & set(
-        groups
-    ):
+    alone = {label for label, taken in zip(own, grouped, strict=True) if not taken}
+    for label in alone & set(groups):
         raise ValueError(
             f"groups must not name a group {label!r} like a column outside of it. Rename the "
             "group, or put the column in."
@@ -168,23 +172,16 @@ def _costs_from_dict(
 ) -> Array:
     """Return what each group costs: as given for it, else the sum over its columns."""
     _positive(list(costs.values()))
-    columns = list(range(groups.of.size)) if names is None else list(names)
-    unknown = set(costs) - set(columns) - set(groups.labels)
-    of_group = [costs.get(label) for label in groups.labels]
-    found = np.array([cost or 0.0 for cost in of_group], dtype=np.float64)
+    found, columns = np.zeros(groups.n_groups), range(groups.of.size) if names is None else names
     for name, group in zip(columns, groups.of, strict=True):
-        if of_group[group] is None and not unknown:
-            if name not in costs:
-                raise ValueError(
-                    f"costs must name every column of X or its group, got none for {name!r}. "
-                    "Add it."
-                )
+        if groups.labels[group] in costs:
+            found[group] = costs[groups.labels[group]]
+        elif name in costs:
             found[group] += costs[name]
-    if unknown:
-        raise ValueError(
-            f"costs must name columns of X or groups, got the unknown {min(unknown, key=str)!r}. "
-            "Correct it or take it out."
-        )
+        else:
+            raise ValueError(
+                f"costs must name every column of X or its group, got none for {name!r}. Add it."
+            )
     return found
 
 
@@ -196,7 +193,7 @@ def _positive(costs: Any) -> Array:
     wrong = ~((given > 0) & np.isfinite(given))
     if wrong.any():
         raise ValueError(
-            f"costs must be positive finite numbers, got {given[wrong][0]:g} among them. What "
-            "costs nothing can be given a tiny cost, what cannot be had belongs in never_keep."
+            f"costs must be positive finite numbers, got {given[wrong][0]:g} among them. Give what "
+            "is free a tiny cost."
         )
     return given

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs._warn import warn_caller
-from bsufs.penalties import RowPenalty
+from bsufs.penalties import row_norms
 from bsufs.scatter import Scatter
 from bsufs.selectors._base import Scored
 from bsufs.selectors._columns import find_duplicates
@@ -65,7 +65,7 @@ class BSUFS(StreamedSelector):
         do (with a fixed `lambda_row`: the features whose row is not zero).
     n_components : int, float or "auto", default="auto"
         The paper's m: a number; a share of the total variance to reach; or "auto", the number of
-        principal components above the noise edge (parallel analysis, see Notes).
+        principal components above the noise edge (parallel analysis, see Notes), at most 64.
     lambda_row : "path" or float, default="path"
         Weight of the row penalty, the paper's lambda_1. "path" follows the whole path and ranks by
         survival. A number with ``scale="relative"`` is the threshold it causes, as a share of the
@@ -98,7 +98,8 @@ class BSUFS(StreamedSelector):
         How features whose row is zero are ranked: by the iteration at which they were eliminated,
         or by column number as the authors' code does (needs a fixed `lambda_row`).
     drop_rate : float, default=0.05
-        Share of the remaining features that each step of the path eliminates.
+        Share of the remaining features that each step of the path eliminates. While more than 256
+        remain, a step eliminates as many as four such steps would.
     %(must_keep)s
     %(never_keep)s
     %(groups)s
@@ -345,11 +346,10 @@ class BSUFS(StreamedSelector):
             tol=self.tol,
             callback=self._callback(problem.order),
         )
-        norms_of = RowPenalty(0.0, self.p, groups=model.groups).norms
         competing = ~forced & ~duplicates
         if competing.any() and not result.V[competing].any():
             wanted = min(max((k or 1) - int(forced.sum()), 1), int(competing.sum()))
-            self._warn_that_no_row_remains(model, norms_of(W)[competing], wanted)
+            self._warn_that_no_row_remains(model, row_norms(W, model.groups)[competing], wanted)
         elif result.stopping_reason == "max_iter" and self.tol > 0:
             warn_caller(
                 f"BSUFS did not converge in max_iter={self.max_iter} iterations; raise max_iter "
@@ -360,7 +360,7 @@ class BSUFS(StreamedSelector):
         self.path_ = {}
         self.survival_ = problem.by_column(result.survival.last_step)
         self._keep_iterates(problem.order, result)
-        norms = norms_of(result.V)
+        norms = row_norms(result.V, model.groups)
         scores: Array = norms
         if self.tie_break == "survival":
             constant = model.scatter.diagonal() <= 0

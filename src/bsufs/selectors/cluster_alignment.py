@@ -295,7 +295,8 @@ class ClusterAlignment(StreamedSelector):
     ) -> Indices:
         """Return all columns, best first, those of a group behind one another."""
         (group, which), diagonal = units, scatter.diagonal()
-        first = np.unique(group, return_index=True)[1]
+        # Groups are numbered in the order of their first columns.
+        first = np.flatnonzero(np.diff(np.maximum.accumulate(group), prepend=-1))
         target = shares * (diagonal / diagonal.max())
         duplicates = find_duplicates(scatter, forced, group)[first]
         forced, varying = forced[first], np.bincount(group, diagonal) > 0

@@ -7,7 +7,7 @@ import numpy as np
 from bsufs._linalg import group_sums
 from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter import Scatter
-from bsufs.scatter._base import batches
+from bsufs.scatter._base import BATCH_BYTES, batches
 from bsufs.solvers.budget import Budget
 
 
@@ -109,17 +109,21 @@ class _Kernels:
         self._members = np.argsort(groups, kind="stable")
         self._ends = np.cumsum(np.bincount(groups))
         self._sizes = np.diff(self._ends, prepend=0)
+        self._largest = int(self._sizes.max())
         self._squares = scatter.diagonal()
         largest = self._squares.max()
         # In units of the largest variance nothing overflows.
         self._unit = 1.0 / largest if largest > 0 else 1.0
         self._known: dict[int, Array] = {}
+        self._are_columns = np.array_equal(groups, np.arange(self._ends.size))
 
     def columns(self, group: int) -> Indices:
         return self._members[self._ends[group] - self._sizes[group] : self._ends[group]]
 
     def summed(self, by_column: Array) -> Array:
         """Return the sum over each group."""
+        if self._are_columns:
+            return by_column
         return group_sums(self._groups, by_column, self._ends.size)
 
     def own(self) -> Array:
@@ -135,15 +139,15 @@ class _Kernels:
     def products(self, pick: int, gains: Array) -> Array:
         """Return the products of one kernel with all; `gains` say which may be next."""
         if pick not in self._known:
-            at_once = self._scatter.rows_at_once // int(self._sizes.max())
-            n_more = max(min(at_once, gains.size) - 1, 0)
+            at_once = self._scatter.rows_at_once
+            n_more = max(min(at_once // self._largest, gains.size) - 1, 0)
             likely = np.argpartition(-gains, n_more)[:n_more] if n_more else np.empty(0, np.intp)
             wanted = np.unique(np.append(likely, pick))
             self._known = {int(group): np.zeros(gains.size) for group in wanted}
             columns = np.concatenate([self.columns(int(group)) for group in wanted])
-            width = self._groups.size // self._scatter.rows_at_once + 1
-            for part in batches(columns.size, width):
-                rows = self._scatter.rows(columns[part])
-                for column, row in zip(columns[part], rows, strict=True):
+            step = max(at_once, BATCH_BYTES // (8 * self._groups.size))
+            for start in range(0, columns.size, step):
+                part = columns[start : start + step]
+                for column, row in zip(part, self._scatter.rows(part), strict=True):
                     self._known[int(self._groups[column])] += self.summed((row * self._unit) ** 2)
         return self._known[pick]

@@ -53,8 +53,8 @@ class Coupling:
         once: Any = 1.0
         sizes, at_zero = np.abs(copy), np.abs(pull)
         if isinstance(self.penalty, RowPenalty):
-            sizes, at_zero = (self.penalty.norms(A)[:, None] for A in (copy, pull))
             groups = np.arange(len(copy)) if self.penalty.groups is None else self.penalty.groups
+            sizes, at_zero = (row_norms(A, groups)[:, None] for A in (copy, pull))
             once = np.bincount(groups)[groups, None] ** -0.5
             if self.penalty.row_weights is not None:
                 weight = weight * self.penalty.row_weights[groups, None]
@@ -208,11 +208,8 @@ def proximal_alternation(
     element_gaps: list[float] = []
     row_gaps: list[float] = []
     rows = np.arange(W.shape[0])
-    norms: Callable[[Array], Array] = row_norms
-    survival = Survival(rows.size)
-    if row is not None and isinstance(row.penalty, RowPenalty) and row.penalty.groups is not None:
-        norms = row.penalty.norms
-        survival = Survival(rows.size, largest=W.shape[1] ** 0.5)
+    groups = None if row is None else getattr(row.penalty, "groups", None)
+    survival = Survival(rows.size, 1.0 if groups is None else W.shape[1] ** 0.5)
     reason = "max_iter"
 
     for iteration in range(1, max_iter + 1):
@@ -225,8 +222,8 @@ def proximal_alternation(
         objectives.append(problem.objective(W, SW, U, V))
         element_gaps.append(float(np.linalg.norm(W - U)))
         row_gaps.append(float(np.linalg.norm(W - V)))
-        alive = norms(V) > 0
-        survival.record(norms(row_center), alive, rows)
+        alive = row_norms(V, groups) > 0
+        survival.record(row_norms(row_center, groups), alive, rows)
         n_alive = int(np.count_nonzero(alive))
         progress = Progress(iteration, max_iter, objectives[-1], n_alive, rows, W, U, V)
         if callback is not None and callback(progress):

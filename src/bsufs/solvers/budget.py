@@ -14,25 +14,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Budget:
-    """The cost of each column, or of each group of them, and how much may be spent.
-
-    Parameters
-    ----------
-    costs : array
-        Positive numbers.
-    total : float
-        The sum that the costs of all picks must not exceed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bsufs.solvers.budget import Budget
-    >>> budget = Budget(np.array([3.0, 2.0, 1.0]), 4.0)
-    >>> budget.fits(spent=2.0)
-    array([False,  True,  True])
-    >>> budget.paid(np.array([0, 1, 2]))
-    array([ True, False,  True])
-    """
+    """The positive cost of each column, or group of columns, and how much may be spent in all."""
 
     costs: Array
     total: float

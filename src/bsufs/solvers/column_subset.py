@@ -118,18 +118,6 @@ def _span(columns: Array, total: float) -> Array:
     return basis[:, lengths**2 > _DEPENDENT * total]
 
 
-def explained_by_block(among: Array, power: Array, floor: float) -> tuple[float, Array]:
-    """Return what a group of columns explains of all, and the pseudo-inverse of its Gram matrix.
-
-    With E the residuals of the group and F those of all columns, E'E are the products `among` the
-    group, and E'F F'E their `power`. Directions no longer than `floor` count as rounding.
-    """
-    values, vectors = linalg.eigh(among, check_finite=False)
-    kept = vectors[:, values > floor]
-    inverse = (kept / values[values > floor]) @ kept.T
-    return float(np.vdot(inverse, power)), inverse
-
-
 def _measured(E: Array) -> tuple[Array, Array]:
     """Return ||e_j||^2 and ||E'e_j||^2 for all columns j."""
     return np.einsum("ij,ij->j", E, E), np.einsum("ij,ij->j", E, (E @ E.T) @ E)

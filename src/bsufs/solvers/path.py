@@ -5,33 +5,29 @@ of the remaining rows falls below the threshold, and a row that is eliminated le
 from then on W is a frame over the remaining rows alone. The path ends when as many rows remain as W
 has columns; these last ones are put in order by greedy regression. So one run ranks all features
 for every k, and no weight has to be guessed. Since the rows shrink by a constant factor, the whole
-path costs about ten products with S.
+path costs about ten products with S. While many rows remain, a step does the work of four.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from bsufs._typing import Array, Indices, Mask
-from bsufs.penalties import (
-    RowPenalty,
-    group_norms,
-    row_norms,
-    shrink_factor,
-    strength_for_threshold,
-)
+from bsufs.penalties import RowPenalty, row_norms, shrink_factor, strength_for_threshold
 from bsufs.scatter import Scatter
-from bsufs.scatter._base import batches
 from bsufs.solvers.alternation import Callback, Coupling, Problem, Progress
-from bsufs.solvers.column_subset import explained_by_block
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import PolarStep, WStep
 from bsufs.stiefel import polar_factor
 
 # The iterates of every step with so few rows are kept; all of them where they are small beside S.
 _FEW_ROWS = 256
+# While more rows remain, a step eliminates as many as so many steps would: which of them go first
+# among thousands tells nothing of those that are left at the end.
+_MANY_ROWS, _STEPS_AT_ONCE = 256, 4
 # Norms of rows, which are at most one, count as equal when they agree in so many digits.
 _DIGITS = 12
 
@@ -132,7 +128,8 @@ def sparsity_path(
     element : Coupling, optional
         The element penalty, with its fixed weight; None for no such term.
     drop_rate : float, default=0.05
-        Share of the remaining rows that a step eliminates; at least one.
+        Share of the remaining rows that a step eliminates, at least one; while more than 256
+        remain, as many as four such steps would.
     n_keep : int, optional
         The number of rows at which the iterates are wanted, where it is known.
     forced, barred : arrays of bool of shape (d,), optional
@@ -158,10 +155,10 @@ def sparsity_path(
     few_rows = max(_FEW_ROWS, int(drop_rate * d * scatter.max_rank / (3 * m)))
     total_variance = scatter.trace()
     survival = Survival(d, 1.0 if groups is None else m**0.5)
-    operator = _Remaining(scatter)
+    operator = _Remaining(scatter, np.float64 if w_step.starts_on_manifold else scatter.dtype)
     row = Coupling(RowPenalty(0.0, p), beta_row, tau)
     U = V = W
-    SW = scatter @ W
+    SW = operator @ W
     lambdas: list[float] = []
     n_alive: list[int] = []
     objectives = [-float(np.vdot(W, SW))]
@@ -177,7 +174,7 @@ def sparsity_path(
         U = W if element is None else element.penalty.prox(element.center(W, U), element.step)
         center = row.center(W, V)
         # Rows that play the same part differ by rounding alone, which must not decide between them.
-        norms = np.round(contest.norms(center, operator.rows), _DIGITS)
+        norms = np.round(row_norms(center, contest.groups_of(operator.rows)), _DIGITS)
         alive, largest_dropped = contest.survivors(norms, operator)
         survival.record(norms, alive, operator.rows)
         weight = float(strength_for_threshold(largest_dropped, p)) / row.step
@@ -214,11 +211,9 @@ def sparsity_path(
 
     if reason == "path_complete":
         last = operator.rows[operator.alive] if lambdas else contest.all_rows()
-        if groups is None:
+        # Rows of S for more columns in groups than that would be larger than the data.
+        if groups is None or last.size <= scatter.max_rank:
             survival.settle(_by_regression(scatter, last, contest.forced))
-        elif last.size <= scatter.max_rank:
-            # More columns than that take more memory than the data: their norms decide.
-            survival.settle(_groups_by_regression(scatter, last, contest.forced, groups))
     return PathResult(
         lambda_row=np.array(lambdas),
         n_alive=np.array(n_alive, dtype=np.intp),
@@ -233,17 +228,21 @@ def sparsity_path(
 
 
 class _Remaining:
-    """S over the rows that remain. Eliminated ones are zero until taking them out pays."""
+    """S over the rows that remain. Eliminated ones are zero until taking them out pays.
 
-    def __init__(self, scatter: Scatter) -> None:
+    A single step needs products no better than the data; steps until W stands still do.
+    """
+
+    def __init__(self, scatter: Scatter, precision: Any) -> None:
         self.scatter = scatter
+        self._precision = precision
         self.rows: Indices = np.arange(scatter.shape[0])
         self.alive: Mask = np.ones(self.rows.size, dtype=bool)
 
     def __matmul__(self, W: Array) -> Array:
-        product = self.scatter @ W
+        product = self.scatter @ W.astype(self._precision, copy=False)
         product[~self.alive] = 0.0
-        return product
+        return product.astype(np.float64, copy=False)
 
     def drop(self, alive: Mask, W: Array, SW: Array, *copies: Array) -> tuple[Array, ...]:
         """Eliminate all but some rows; return the iterates without those that are taken out."""
@@ -287,8 +286,11 @@ class _Contest:
 
     def lower_number(self, drop_rate: float) -> None:
         """Eliminate a share of the rows, but leave enough for a frame."""
-        dropped = max(1, round(drop_rate * self._n_competing))
-        self._n_competing = max(self._n_competing - dropped, self._fewest)
+        left = self._n_competing - max(1, round(drop_rate * self._n_competing))
+        if self._n_competing > _MANY_ROWS:
+            several = round((1.0 - drop_rate) ** _STEPS_AT_ONCE * self._n_competing)
+            left = min(left, max(several, _MANY_ROWS))
+        self._n_competing = max(left, self._fewest)
 
     def survivors(self, norms: Array, now: _Remaining) -> tuple[Mask, float]:
         """Return which rows remain, and the largest norm among those that are eliminated."""
@@ -305,11 +307,6 @@ class _Contest:
             strongest = strongest[first][group]
             self._limit_to_frames(now.rows[strongest])
         return strongest | self.forced[now.rows], largest_dropped
-
-    def norms(self, A: Array, rows: Indices) -> Array:
-        """Return the norms that are penalized: of the rows, or of the group of each."""
-        groups = self.groups_of(rows)
-        return row_norms(A) if groups is None else group_norms(A, groups)[groups]
 
     def groups_of(self, rows: Indices) -> Indices | None:
         return None if self._groups is None else self._groups[rows]
@@ -357,37 +354,6 @@ def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
             across = across - np.multiply.outer(share, across[best])
             among = among - np.multiply.outer(share, among[best])
     return rows[order]
-
-
-def _groups_by_regression(
-    scatter: Scatter, rows: Indices, forced: Mask, groups: Indices
-) -> Indices:
-    """Do the same for groups of rows, those of a group behind one another."""
-    among, power = scatter.block(rows, rows), np.zeros((rows.size, rows.size))
-    for columns in batches(scatter.shape[0], rows.size):
-        block = scatter.block(rows, columns)
-        power += block @ block.T
-    waiting = {group: np.flatnonzero(groups[rows] == group) for group in np.unique(groups[rows])}
-    order: list[Indices] = []
-    floors = {group: 1e-10 * among[own, own].sum() for group, own in waiting.items()}
-    while waiting:
-        first = [group for group, own in waiting.items() if forced[rows[own[0]]]]
-        found = {
-            group: explained_by_block(
-                among[np.ix_(own, own)], power[np.ix_(own, own)], floors[group]
-            )
-            for group, own in waiting.items()
-            if not first or group in first
-        }
-        most = max(gain for gain, _ in found.values()) or 1.0
-        best = max(found, key=lambda group: round(found[group][0] / most, _DIGITS))
-        own, inverse = waiting.pop(best), found[best][1]
-        order.append(own)
-        # What regression on the group leaves of all rows, and of their products.
-        left = np.eye(rows.size)
-        left[:, own] -= among[:, own] @ inverse
-        among, power = left @ among, left @ power @ left.T
-    return rows[np.concatenate(order)]
 
 
 def _largest(norms: Array, competing: Mask, count: int) -> tuple[Mask, float]:

@@ -144,20 +144,8 @@ class WrappingSelector(BaseSelector):
         """What the data are adjusted for: what the estimator is told."""
         return getattr(self.estimator, "adjust_for", None)
 
-    @property
-    def groups(self) -> Any:
-        """Features that are kept or left out together: those of the estimator."""
-        return getattr(self.estimator, "groups", None)
-
-    @property
-    def costs(self) -> Any:
-        """What the features cost: as for the estimator."""
-        return getattr(self.estimator, "costs", None)
-
-    @property
-    def budget(self) -> Any:
-        """What may be spent on features: as for the estimator."""
-        return getattr(self.estimator, "budget", None)
+    def _option(self, name: str) -> Any:
+        return getattr(self.estimator, name, None)
 
     @property
     def _clears(self) -> bool:  # type: ignore[override] # as the estimator inside does
