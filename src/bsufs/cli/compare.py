@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 # What `bsufs select` does comes first: the others are compared with it.
 DEFAULT_METHODS = (
-    "ClusterAlignment,BSUFS,ColumnSubset,LaplacianScore,MaxVariance,PCARowNorms,RandomSelector"
+    "ClusterAlignment,BSUFS,ColumnSubset,NeighborAlignment,LaplacianScore,MaxVariance,"
+    "PCARowNorms,RandomSelector"
 )
 FAILED_STATUS = 2
 _EPILOG = """

@@ -43,6 +43,10 @@ class SampleOfRows(Protocol):
         """Return the product with a matrix, in the form in which the scatter gives frames."""
         ...
 
+    def columns(self, which: Any) -> Array:
+        """Return some of the columns as a dense array."""
+        ...
+
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""
         ...
@@ -80,6 +84,11 @@ class LocalRows:
 
     def __matmul__(self, V: Array) -> Array:
         return np.asarray(self._X @ V - self._mean @ V)
+
+    def columns(self, which: Any) -> Array:
+        """Return some of the columns as a dense array."""
+        X = self._X[:, which]
+        return (X.toarray() if sparse.issparse(X) else X) - self._mean[which]
 
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""

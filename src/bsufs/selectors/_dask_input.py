@@ -129,6 +129,11 @@ class DaskRows:
         (product,) = compute([total(self._scatter.each(_image, self._rows, pieces))])
         return product
 
+    def columns(self, which: Indices) -> Array:
+        """Bring some of the columns here."""
+        X: Array = self._scatter.columns(self._places[which])
+        return LocalRows.of(X if self._rows is None else X[self._rows], 0).columns(slice(None))
+
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""
         lazy = self._scatter.each(_shares, self._rows, tuple(found))

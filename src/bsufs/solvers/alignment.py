@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from bsufs._typing import Array, Indices, Mask
@@ -61,7 +63,32 @@ def aligned_columns(
     sizes = scatter.diagonal()
     largest = sizes.max()
     unit = 1.0 / largest if largest > 0 else 1.0
-    own = (sizes * unit) ** 2
+    known = _KnownRows(scatter)
+    return greedy_ratio(
+        target,
+        (sizes * unit) ** 2,
+        lambda pick, gains: (known.row(pick, gains) * unit) ** 2,
+        n_picks,
+        forced=forced,
+        barred=barred,
+    )
+
+
+def greedy_ratio(
+    target: Array,
+    diagonal: Array,
+    row: Callable[[int, Array], Array],
+    n_picks: int,
+    *,
+    forced: Mask | None = None,
+    barred: Mask | None = None,
+) -> tuple[Indices, Array]:
+    r"""Pick one by one what makes :math:`\sum_A t_i / (\sum_{i, j \in A} G_{ij})^{1/2}` largest.
+
+    G is given by its diagonal and a function that returns a row; it also gets the gains of those
+    still free, -1 for all others, which tell whose rows may be asked for next. Everything else is
+    as for `aligned_columns`.
+    """
     crossed = np.zeros(target.size)
     free = np.ones(target.size, dtype=bool) if barred is None else ~barred
     first = np.zeros(target.size, dtype=bool) if forced is None else forced
@@ -69,9 +96,9 @@ def aligned_columns(
     picks = np.empty(n_picks, dtype=np.intp)
     gains = np.zeros(target.size)
     n_forced = int(np.count_nonzero(first))
-    known = _KnownRows(scatter)
     for number in range(n_picks + 1):
-        lengths = np.sqrt(squared + 2.0 * crossed + own)
+        # What rounding leaves below zero is no length.
+        lengths = np.sqrt(np.maximum(squared + 2.0 * crossed + diagonal, 0.0))
         np.divide(reached + target, lengths, out=gains, where=lengths > 0)
         if number == n_picks:
             break
@@ -80,8 +107,8 @@ def aligned_columns(
         picks[number] = pick
         free[pick] = False
         reached += target[pick]
-        squared += 2.0 * crossed[pick] + own[pick]
-        crossed += (known.row(pick, np.where(free, gains, -1.0)) * unit) ** 2
+        squared += 2.0 * crossed[pick] + diagonal[pick]
+        crossed += row(pick, np.where(free, gains, -1.0))
     return picks, gains
 
 
