@@ -165,6 +165,18 @@ def parse_settings(options: Sequence[str] | None) -> dict[str, Any]:
     return settings
 
 
+def method_for(purpose: str, method: str | None) -> str:
+    """Return the name of the method that serves a purpose."""
+    from bsufs.purposes import PURPOSES
+
+    if method is not None:
+        raise ValueError(
+            f"--purpose and --method both say how to select, got {purpose} and {method}. Leave "
+            "one of them out."
+        )
+    return PURPOSES[one_of(purpose, list(PURPOSES), "--purpose")].__name__
+
+
 def check_targets(table: str, force: bool, **targets: str | None) -> None:
     """Raise an error where a file could not be written, before work is done for it."""
     if targets.get("report") is not None:

@@ -19,6 +19,8 @@ _EPILOG = """
 
 [cyan]zcat genes.tsv.gz | bsufs select - -k 20 > names.txt[/cyan]
 
+[cyan]bsufs select table.csv -k 30 --purpose neighbors -o reduced.csv[/cyan]
+
 [cyan]bsufs select table.parquet --method ColumnSubset --scale standard --json result.json[/cyan]
 
 [cyan]bsufs select table.csv -k 20 --report page.html --compare ColumnSubset,MCFS[/cyan]
@@ -56,6 +58,15 @@ def select(
             "NAME",
             "Any selector, such as MCFS or ColumnSubset; ClusterAlignment by default.",
             autocompletion=lambda: list(import_module("bsufs.selectors").all_selectors()),
+        ),
+    ] = None,
+    purpose: Annotated[
+        str | None,
+        options.option(
+            "--purpose",
+            "NAME",
+            "What the columns are for: clusters, reconstruction or neighbors; instead of --method.",
+            autocompletion=lambda: list(import_module("bsufs.purposes").PURPOSES),
         ),
     ] = None,
     settings: Annotated[
@@ -132,6 +143,8 @@ def select(
 
         # Also says where the extension is none that can be written.
         given.output_needs_all = needs_whole_table(output)
+    if purpose is not None:
+        given.method = options.method_for(purpose, method)
     options.check_targets(
         table, force, output=output, names=names, json=json_file, report=report_file
     )
