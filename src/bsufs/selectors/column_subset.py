@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import constraints, one_of
-from bsufs.solvers.column_subset import greedy_columns, pivoted_columns
+from bsufs.solvers.column_subset import DEPENDENT, greedy_columns, pivoted_columns
 from bsufs.solvers.forms import centered
 
 
@@ -33,6 +34,8 @@ class ColumnSubset(ScoringSelector):
         those before: "greedy" takes the one that explains most, the largest
         ||E'e_j||^2 / ||e_j||^2; "pivoted-qr" the longest, the largest ||e_j||^2, which is cheaper
         but prefers columns that nothing resembles.
+    %(must_keep)s
+    %(never_keep)s
 
     Attributes
     ----------
@@ -66,15 +69,35 @@ class ColumnSubset(ScoringSelector):
     """
 
     method: str = "greedy"
+    must_keep: Any = None
+    never_keep: Any = None
 
     _parameter_constraints = constraints(method=one_of("greedy", "pivoted-qr"))
 
     def _score(self, data: FitData) -> Array:
+        forced, barred = (mask[data.order] for mask in self._forced_and_barred())
         pick = greedy_columns if self.method == "greedy" else pivoted_columns
-        picked, explained = pick(centered(data.ordered))
+        Xc = centered(data.ordered)
+        Xc[:, barred] = 0.0
+        if forced.any():
+            first, _ = pick(np.where(forced, Xc, 0.0))
+            others, _ = pick(np.where(forced, 0.0, _without(Xc, Xc[:, first])))
+            picked = np.concatenate([first, others])
+            shadows = np.linalg.qr(Xc[:, picked])[0].T @ Xc
+            explained = np.cumsum(np.einsum("ij,ij->i", shadows, shadows))
+        else:
+            picked, explained = pick(Xc)
         d = data.n_features
         scores = np.zeros(d)
         scores[picked] = 1.0 - np.arange(picked.size) / d
         # All that the last pick leaves is rounding, or columns would be left to pick.
         self.explained_variance_path_ = explained / explained[-1] if explained.size else explained
         return scores
+
+
+def _without(Xc: Array, chosen: Array) -> Array:
+    """Return what regression on some columns leaves of all, zero where that is rounding."""
+    basis, _ = np.linalg.qr(chosen)
+    left = Xc - basis @ (basis.T @ Xc)
+    before, after = (np.einsum("ij,ij->j", E, E) for E in (Xc, left))
+    return np.where(after > DEPENDENT * before, left, 0.0)

@@ -15,7 +15,7 @@ from bsufs.solvers.forms import short_root
 
 # A column whose residual has this share of its own variance left is a combination of the others:
 # what is left is rounding.
-_DEPENDENT = 1e-12
+DEPENDENT = 1e-12
 # The recursions for ||e_j||^2 and ||E'e_j||^2 lose the digits by which they have shrunk. Beyond
 # this factor they are computed afresh, which happens a handful of times at most.
 _STALE = 1e-7
@@ -41,7 +41,7 @@ def greedy_columns(Xc: Array) -> tuple[Indices, Array]:
     picked: list[int] = []
     gains: list[float] = []
     for _ in range(min(n - 1, d)):
-        free = left > _DEPENDENT * total
+        free = left > DEPENDENT * total
         if not free.any():
             break
         if float(power[free].max()) < _STALE * fresh:
