@@ -13,6 +13,9 @@ ad = pytest.importorskip("anndata")
 pd = pytest.importorskip("pandas")
 genes = pytest.importorskip("bsufs.genes")
 
+# What anndata says of pandas is no business of this package.
+pytestmark = pytest.mark.filterwarnings("default")
+
 N_MARKERS, N_TYPES = 12, 4
 
 

@@ -15,11 +15,10 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.purposes import selector_for
 from bsufs.selectors._columns import feature_mask, matching
 from bsufs.selectors._validation import non_finite
+from bsufs.tables._arrays import LARGEST_LEVEL
 
 # Rows of a backed file that are read at once hold about so many numbers.
 _CHUNK_NUMBERS = 2**24
-# Whole numbers beyond this are counts; logarithms of counts hardly get there, and are not whole.
-_LARGEST_LEVEL = 10
 
 
 def select_genes(
@@ -237,7 +236,7 @@ class _Counted:
         """Return cells as they are to be used, or say that counts are not where they should be."""
         whole = self.all_whole and self.least >= 0
         if not wanted:
-            if whole and self.largest > _LARGEST_LEVEL:
+            if whole and self.largest > LARGEST_LEVEL:
                 raise ValueError(
                     "adata must hold log-normalized expression, but its entries look like counts: "
                     f"whole numbers up to {self.largest:g}. Pass normalize=True, name the layer "

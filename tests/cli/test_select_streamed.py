@@ -288,7 +288,7 @@ def test_fewer_rows_than_columns(invoke, tmp_path):
         ((*SMALL, "-o", "x.npy"), "-o x.npy needs the whole table in memory"),
         ((*SMALL, "-o", "x.npz"), "-o x.npz needs the whole table in memory"),
         ((*SMALL, "-o", "X.NPY"), "-o X.NPY needs the whole table in memory"),
-        ((*SMALL, "--array", "X"), "--array is for .npz and .mat files only"),
+        ((*SMALL, "--array", "X"), "--array is for .npz, .mat and .h5ad files only"),
         (("--memory", "10KB", "--missing", "median"), "--missing median sorts a column"),
         ((*SMALL, "--missing", "median"), "'e' has none"),
         ((*SMALL, "--missing", "drop-rows"), "every row has a gap: --missing drop-rows would"),

@@ -9,8 +9,11 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from bsufs.cli._options import one_of
 from bsufs.selectors import all_selectors
+from bsufs.selectors._columns import matching
 from bsufs.tables import Table
 
 # Parameters that have options of their own, or make no sense in a shell.
@@ -82,6 +85,19 @@ def column_numbers(names: Sequence[str], table: Table, option: str) -> list[int]
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(f"{option} {name!r} is not among the features to select from.{hint}")
     return [place[name] for name in names]
+
+
+def columns_to_keep(given: Any, option: str, table: Table | None) -> Sequence[int]:
+    """Return the features that are named or match a pattern; any, as long as there is no table."""
+    names, pattern = getattr(given, option), getattr(given, f"{option}_matching")
+    shown = f"--{option.replace('_', '-')}"
+    if table is None:
+        return range(len(names) + (pattern is not None))
+    numbers = column_numbers(names, table, shown)
+    if pattern is not None:
+        found = np.flatnonzero(matching(f"{shown}-matching", pattern, table.names))
+        numbers = list(dict.fromkeys([*numbers, *found.tolist()]))
+    return numbers
 
 
 def check_number(number: int | float | str, table: Table) -> None:

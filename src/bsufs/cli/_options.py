@@ -43,8 +43,8 @@ TableArgument = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="The table: .csv .tsv .txt (also .gz) .parquet .feather .npy .npz .mat .h5ad, or - "
-        "for text from standard input.",
+        help="The table: .csv .tsv .txt (also .gz) .parquet .feather .npy .npz .mat .h5ad .zarr, "
+        "or - for text from standard input.",
         show_default=False,
     ),
 ]
@@ -100,7 +100,14 @@ DelimiterOption = Annotated[
 NoHeaderOption = Annotated[
     bool, _reading("--no-header", "", "The first line holds values, no names.")
 ]
-ArrayOption = Annotated[str | None, _reading("--array", "NAME", "Which matrix of a .npz or .mat.")]
+ArrayOption = Annotated[
+    str | None,
+    _reading("--array --layer", "NAME", "Which matrix of a .npz or .mat, which layer of a .h5ad."),
+]
+NamesFromOption = Annotated[
+    str | None,
+    _reading("--names-from", "COLUMN", "Column of var in a .h5ad that names the features."),
+]
 MemoryOption = Annotated[
     str | None,
     _reading(

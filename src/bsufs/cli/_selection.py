@@ -112,18 +112,17 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
 
 def _selector(given: Any, found: Input | None = None) -> Any:
     """Return the selector asked for; without a table, one that shows what is wrong with it."""
-    must_keep: Sequence[int] = range(len(given.must_keep))
-    never_keep: Sequence[int] = range(len(given.never_keep))
-    if found is not None:
-        must_keep = methods.column_numbers(given.must_keep, found.table, "--must-keep")
-        never_keep = methods.column_numbers(given.never_keep, found.table, "--never-keep")
+    keep = {
+        option: methods.columns_to_keep(given, option, None if found is None else found.table)
+        for option in ("must_keep", "never_keep")
+    }
     return methods.make_selector(
         given.method or DEFAULT_METHOD,
         given.numbers[0],
         seed=given.seed,
         jobs=given.jobs,
         settings=given.settings,
-        keep={"must_keep": must_keep, "never_keep": never_keep},
+        keep=keep,
     )
 
 

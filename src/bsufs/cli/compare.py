@@ -67,6 +67,7 @@ def compare(
     delimiter: options.DelimiterOption = None,
     no_header: options.NoHeaderOption = False,
     array: options.ArrayOption = None,
+    names_from: options.NamesFromOption = None,
     force: options.ForceOption = False,
     quiet: options.QuietOption = False,
 ) -> None:

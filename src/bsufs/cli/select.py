@@ -25,6 +25,8 @@ _EPILOG = """
 
 [cyan]bsufs select table.csv -k 20 --report page.html --compare ColumnSubset,MCFS[/cyan]
 
+[cyan]bsufs select cells.h5ad -k 300 --never-keep-matching '^(MT-|RP[SL])' -o panel.h5ad[/cyan]
+
 [cyan]bsufs select table.csv -k 10,20,50 --tune[/cyan]
 
 [cyan]bsufs select larger-than-memory.parquet -k 50 -o small.parquet[/cyan]
@@ -106,6 +108,18 @@ def select(
         list[str] | None,
         options.option("--never-keep", "NAMES", "Never select these: a,b or @file; repeatable."),
     ] = None,
+    must_keep_matching: Annotated[
+        str | None,
+        options.option(
+            "--must-keep-matching", "PATTERN", "And all names that match a regular expression."
+        ),
+    ] = None,
+    never_keep_matching: Annotated[
+        str | None,
+        options.option(
+            "--never-keep-matching", "PATTERN", "And all names that match, such as '^(MT-|RP[SL])'."
+        ),
+    ] = None,
     ignore: options.IgnoreOption = None,
     label: options.LabelOption = None,
     missing: options.MissingOption = options.Missing.error,
@@ -118,6 +132,7 @@ def select(
     delimiter: options.DelimiterOption = None,
     no_header: options.NoHeaderOption = False,
     array: options.ArrayOption = None,
+    names_from: options.NamesFromOption = None,
     memory: options.MemoryOption = None,
     force: options.ForceOption = False,
     quiet: options.QuietOption = False,

@@ -6,11 +6,12 @@ import difflib
 import os
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from bsufs._atomic import STANDARD
 from bsufs._memory import available_memory, size_in_words
-from bsufs.tables._arrays import ArrayRows
+from bsufs.tables._arrays import ANNDATA, ArrayRows
 from bsufs.tables._columnar import ColumnarRows
 from bsufs.tables._files import TEXT, RawFile, TableError, kind_of, listed
 from bsufs.tables._prepare import Missing, Scale
@@ -18,7 +19,7 @@ from bsufs.tables._rows import ROW_NAMES, Rows
 from bsufs.tables._table import Table
 from bsufs.tables._text import TextRows
 
-_ARRAYS = (".npy", ".npz", ".mat", ".h5ad")
+_ARRAYS = (".npy", ".npz", ".mat", *ANNDATA)
 # The share of the free memory that a table may take where nothing else is said.
 _SHARE_OF_MEMORY = 0.25
 
@@ -33,6 +34,7 @@ def open_table(
     delimiter: str | None = None,
     header: bool = True,
     array: str | None = None,
+    names_from: str | None = None,
     memory: int | None = None,
     batch_rows: int | None = None,
     whole_for: str | None = None,
@@ -40,8 +42,8 @@ def open_table(
     r"""Open a table; its extension says what it is.
 
     Text (.csv, .tsv, .txt, each also with .gz) is UTF-8, UTF-16 with a byte order mark, or else
-    Latin-1, with a notice. Also .parquet, .feather, .npy, .npz, .mat (up to version 7) and .h5ad
-    (needs the extra ``h5ad``). Nothing is ever unpickled.
+    Latin-1, with a notice. Also .parquet, .feather, .npy, .npz, .mat (up to version 7), and .h5ad
+    and .zarr (need the extra ``h5ad``). Nothing is ever unpickled.
 
     The numbers are held where they fit into memory. Text and Parquet files that do not fit are read
     again for every pass, with the same numbers.
@@ -66,7 +68,9 @@ def open_table(
     header : bool, default=True
         Whether the first line of text holds the names. Without, they are x0, x1, and so on.
     array : str, optional
-        Which matrix of a .npz or .mat file to take, where there are several.
+        Which matrix of a .npz or .mat file, or which layer of a .h5ad or .zarr file.
+    names_from : str, optional
+        The column of `var` in a .h5ad or .zarr file that names the features.
     memory : int, optional
         How many bytes the table may take to be held; by default a quarter of what is free.
     batch_rows : int, optional
@@ -105,7 +109,7 @@ def open_table(
         raise TableError(f"batch_rows must be at least 1, got {batch_rows}.")
     most = available_memory() if memory is None else memory
     limit = int(most * _SHARE_OF_MEMORY) if memory is None else memory
-    rows = _open_rows(path, most, delimiter, header, array)
+    rows = _open_rows(path, most, delimiter, header, array, names_from)
     _check_names(rows)
     source, needed = rows.file.source, rows.memory_to_hold or 0
     if rows.n_rows == 0:
@@ -132,16 +136,23 @@ def open_table(
 
 
 def _open_rows(
-    path: Any, most_bytes: int, delimiter: str | None, header: bool, array: str | None
+    path: Any,
+    most_bytes: int,
+    delimiter: str | None,
+    header: bool,
+    array: str | None,
+    names_from: str | None,
 ) -> Rows:
     """Open a file as what it is by its name; standard input and open files hold text."""
     is_stream = hasattr(path, "read") or os.fspath(path) == STANDARD
     kind = ".txt" if is_stream else _kind(path)
-    if array is not None and kind not in _ARRAYS:
-        raise TableError(f"{path}: --array is for .npz and .mat files only.")
+    if array is not None and kind not in _ARRAYS[1:]:
+        raise TableError(f"{path}: --array is for .npz, .mat and .h5ad files only.")
+    if names_from is not None and kind not in ANNDATA:
+        raise TableError(f"{path}: --names-from is for .h5ad files only.")
     file = RawFile(path, most_bytes)
     if kind in _ARRAYS:
-        return ArrayRows(file, kind, array)
+        return ArrayRows(file, kind, array, names_from)
     if kind in TEXT:
         return TextRows(file, delimiter or TEXT[kind], header)
     return ColumnarRows(file, kind)
@@ -150,6 +161,8 @@ def _open_rows(
 def _kind(path: str | os.PathLike[str]) -> str:
     try:
         cure = " Rename the file, or pipe text in and read '-'."
+        if Path(path).suffix.lower() == ".loom":
+            cure = " Save a .loom file as .h5ad: anndata.io.read_loom(...).write_h5ad(...)."
         return kind_of(path, _ARRAYS, "the file is", cure)
     except TableError:
         # A missing file or a folder is the better thing to complain about.
