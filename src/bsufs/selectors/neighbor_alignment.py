@@ -26,7 +26,7 @@ from bsufs.solvers.neighborhoods import Neighborhoods
 # Columns beyond so many picks are ranked by what each would add at that point.
 _MOST_PICKS = 64
 # Columns are picked among the so many times as many, and at least these, of the strongest signal.
-_CANDIDATES, _LEAST_CANDIDATES = 3, 512
+_CANDIDATES, _LEAST_CANDIDATES = 2, 256
 
 
 @dataclass(repr=False, eq=False)
@@ -84,8 +84,8 @@ class NeighborAlignment(StreamedSelector):
     .. math:: \frac{\sum_{c \in A} f_c' g}{\bigl\| \sum_{c \in A} f_c \bigr\|}.
 
     The denominator makes a column pay for what it repeats and for distances that have nothing to do
-    with neighbors. Candidates are the columns of largest :math:`f_c' g`: three times as many as are
-    picked, at least 512.
+    with neighbors. Candidates are the columns of largest :math:`f_c' g`: twice as many as are
+    picked, at least 256.
 
     Perfectly correlated columns come behind all distinct ones. Beyond 64 columns (or
     `n_features_to_select`) the rest is ranked by what each would add at that point.
