@@ -1,7 +1,7 @@
 """Gene panels beside scanpy and spapros: what each keeps, in how much time and memory.
 
-    python -m benchmarks.genes                                   pbmc68k_reduced, and generated counts
-    python -m benchmarks.genes --cells 50000 --genes 30000       seconds and peak memory alone
+    python -m benchmarks.genes                                 pbmc68k_reduced and generated counts
+    python -m benchmarks.genes --cells 50000 --genes 30000     seconds and peak memory alone
 
 Needs scanpy; where spapros is installed its own measures are shown as well.
 """
@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import warnings
+from functools import partial
 
 import numpy as np
 from scipy import sparse
@@ -94,9 +95,9 @@ def _dispersion_to_reach(density, base):
 def panels(adata, n, batch_key=None):
     """Go through the methods and the genes that each selects, best first, with its seconds."""
     for purpose in PURPOSES:
-        yield _timed(f"bsufs, {purpose}", lambda: _bsufs(adata, n, purpose, batch_key))
+        yield _timed(f"bsufs, {purpose}", partial(_bsufs, adata, n, purpose, batch_key))
     for flavor in FLAVORS:
-        yield _timed(f"scanpy, {flavor}", lambda: _scanpy(adata, n, flavor, batch_key))
+        yield _timed(f"scanpy, {flavor}", partial(_scanpy, adata, n, flavor, batch_key))
     yield _timed("PCA loadings, as in spapros", lambda: _loadings(adata, n))
     yield _timed("largest variance", lambda: np.argsort(-_variances(adata.X))[:n])
 
@@ -159,6 +160,7 @@ class Judge:
             self._spapros[metric] = metrics, settings, shared
 
     def measures(self, genes):
+        """Return all measures of one panel by name."""
         from sklearn.linear_model import LogisticRegression
         from sklearn.model_selection import cross_val_score
 

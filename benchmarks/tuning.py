@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,11 @@ from sklearn.decomposition import PCA
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.timing import markdown_table
+from bsufs import alternatives
 from bsufs.metrics import batched_kmeans, clustering_accuracy, nogueira_stability
 from bsufs.selectors import BSUFS, ClusterAlignment, ColumnSubset, LaplacianScore, MaxVariance
+from bsufs.selectors._data import FitData
+from bsufs.selectors.cluster_alignment import most_components
 from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 from bsufs.tuning.criteria import CRITERIA, oriented
 from bsufs_paper.datasets import load_dataset
@@ -53,6 +57,15 @@ METHODS += ("BSUFS", "ConsensusSelector", "ClusterAlignment")
 FLAGSHIPS = ("BSUFS", "ClusterAlignment")
 # Methods that draw at random are measured with so many seeds.
 N_SEEDS = {"random": 10, "ClusterAlignment": 4}
+# Constants of the default that leave-one-dataset-out chooses among; the automatic values are first.
+# Components: two views, or one view of at most so many; clusters: times the automatic number.
+VARIED = {
+    "n_neighbors": (3, 2, 5),
+    "n_runs": (5, 2),
+    "components": ("two views", 24, 12),
+    "clusters": (1.0, 0.5, 2.0),
+}
+VARIANTS = tuple(product(*VARIED.values()))
 # Seeds of k-means: for what is chosen with labels, and for everything that is printed.
 SEARCH_SEED, FRESH_SEED = 11, 22
 # Published for deep methods: z-scored columns, the best k of these by labels.
@@ -104,6 +117,52 @@ def stability(name: str, label: str) -> float:
     rankings = [ranking(label, X[np.sort(part)], 0) for part in parts]
     found = [nogueira_stability([order[:k] for order in rankings], X.shape[1]) for k in SIZES]
     return float(np.mean([index.value for index in found]))
+
+
+def variants(name: str, settings: Iterable[tuple[Any, ...]]) -> list[float]:
+    """Return the ACC of every variant of the default, the mean over k."""
+    X, y = load(name)
+    data = FitData(X)
+    default = ClusterAlignment(max(SIZES)).fit(data)
+    (automatic,), n_rows = default.n_clusters_, min(X.shape[0], default.max_samples)
+    found = []
+    for n_neighbors, n_runs, components, factor in settings:
+        selector = clone(default).set_params(n_neighbors=n_neighbors, n_runs=n_runs)
+        if components != "two views":
+            most = most_components(n_rows, min(components, data.scatter.max_rank))
+            selector.set_params(components=range(1, most + 1))
+        selector.set_params(clusters=max(2, round(factor * automatic)))
+        orders = [
+            np.argsort(selector.set_params(random_state=seed).fit(data).ranking_)
+            for seed in range(N_SEEDS["ClusterAlignment"])
+        ]
+        found.append(np.mean([accuracy(X[:, order[:k]], y) for order in orders for k in SIZES]))
+    return [float(acc) for acc in found]
+
+
+def several(name: str) -> dict[str, list[list[float]]]:
+    """Return the ACC of three alternatives and of three of other kinds, by seed of the default."""
+    X, y = load(name)
+    data = FitData(X)
+    found: dict[str, list[list[float]]] = {}
+
+    def acc(order: np.ndarray) -> float:
+        return float(np.mean([accuracy(X[:, order[:k]], y) for k in SIZES]))
+
+    for seed in range(N_SEEDS["ClusterAlignment"]):
+        selector = ClusterAlignment(max(SIZES), random_state=seed).fit(data)
+        others = range(100 + 3 * seed, 103 + 3 * seed)
+        kinds = {
+            "default": [selector.ranking_],
+            "alternatives": [one.ranking_ for one in alternatives(selector, data)],
+            "other seeds": [
+                clone(selector).set_params(random_state=s).fit(data).ranking_ for s in others
+            ],
+            "random": [np.random.default_rng(s).permutation(X.shape[1]) for s in others],
+        }
+        for kind, rankings in kinds.items():
+            found.setdefault(kind, []).append([acc(np.argsort(each)) for each in rankings])
+    return found
 
 
 def chosen(name: str, label: str, k: int) -> dict[str, float]:
@@ -188,6 +247,40 @@ def print_stability(names: list[str], stability: Callable[..., Any]) -> None:
     show("stability", FLAGSHIPS, rows, digits=2)
 
 
+def print_variants(names: list[str], variants: Callable[..., Any]) -> None:
+    """Print, for each dataset, the variant that is best on the others and its ACC there."""
+    table = np.array([variants(name, VARIANTS) for name in names])
+    rows, found = [], {}
+    for i, name in enumerate(names):
+        best = int(np.argmax(np.delete(table, i, axis=0).mean(axis=0))) if len(names) > 1 else 0
+        found[name] = (table[i, best], table[i, 0], table[i].min(), table[i].max())
+        words = (f"{key} {value}" for key, value in zip(VARIED, VARIANTS[best], strict=True))
+        rows.append([name, *found[name], ", ".join(words)])
+    for title, group in (("seven", SEVEN), ("ten", TEN)):
+        here = [name in group for name in names]
+        if any(here):
+            chosen, default = np.mean([found[name][:2] for name in names if name in group], axis=0)
+            fixed = table[here].mean(axis=0)
+            rows.append([f"**mean of the {title}**", chosen, default, fixed.min(), fixed.max(), ""])
+    heads = ["best on the others", "default", "worst variant", "best variant", "which"]
+    show("left out", heads, rows)
+
+
+def print_several(names: list[str], several: Callable[..., Any]) -> None:
+    """Print the alternatives, and the best of three by labels beside the best of other threes."""
+    rows = []
+    for name in names:
+        found = several(name)
+        best = [np.mean(np.max(found[kind], axis=1)) for kind in found]
+        each = np.mean(found["alternatives"], axis=0)
+        rows.append([name, *best, " / ".join(f"{acc:.1f}" for acc in each)])
+    for title, group in (("seven", SEVEN), ("ten", TEN)):
+        if here := [row[1:-1] for row in rows if row[0] in group]:
+            rows.append([f"**mean of the {title}**", *np.mean(here, axis=0), ""])
+    heads = ["default", "best alternative", "best of three seeds", "best of three random"]
+    show("best of three", [*heads, "components 1, 2 / 3, 4 / 5, 6"], rows)
+
+
 def print_criteria(names: list[str], chosen: Callable[..., Any]) -> None:
     """Print what the criteria choose among the settings of the default at k = 50."""
     names = [name for name in names if name in SEVEN]
@@ -211,6 +304,8 @@ def print_published(names: list[str], best_by_labels: Callable[..., Any]) -> Non
 PARTS = {
     "methods": (print_methods, measured),
     "stability": (print_stability, stability),
+    "variants": (print_variants, variants),
+    "alternatives": (print_several, several),
     "criteria": (print_criteria, chosen),
     "published": (print_published, best_by_labels),
 }

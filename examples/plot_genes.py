@@ -2,9 +2,9 @@
 A panel of genes, and one that is extended
 ==========================================
 
-Which few genes tell cell types apart? The cells are made up, so that the truth is known: 600 cells of
-six types from two donors, and 1500 genes, of which 60 mark a type, 20 mark a donor, and 40 follow the
-cell cycle.
+Which few genes tell cell types apart? The cells are made up, so that the truth is known: 600 cells
+of six types from two donors, and 1500 genes, of which 60 mark a type, 20 mark a donor, and 40
+follow the cell cycle.
 """
 
 # %%

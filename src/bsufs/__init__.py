@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bsufs.inspection import explain, make_report
+    from bsufs.inspection import alternatives, explain, make_report
     from bsufs.purposes import select
     from bsufs.selectors import BSUFS, ClusterAlignment, NeighborAlignment, SparsityPath, bsufs_path
     from bsufs.tuning import ConsensusSelector, LabelFreeSearch
@@ -21,6 +21,7 @@ __all__ = [
     "NeighborAlignment",
     "SparsityPath",
     "__version__",
+    "alternatives",
     "bsufs_path",
     "explain",
     "make_report",
@@ -35,6 +36,7 @@ _HOMES = {
     "LabelFreeSearch": "bsufs.tuning",
     "NeighborAlignment": "bsufs.selectors",
     "SparsityPath": "bsufs.selectors",
+    "alternatives": "bsufs.inspection",
     "bsufs_path": "bsufs.selectors",
     "explain": "bsufs.inspection",
     "make_report": "bsufs.inspection",

@@ -40,6 +40,7 @@ def calls(monkeypatch):
         ("select", "--compare", "BSUFS,ColumnSubset,MaxVariance"),
         ("select", "--report", "-", "--subsamples", 2),
         ("select", "--method", "BSUFS", "--tune"),
+        ("select", "--alternatives", 2, "--report", "-", "--subsamples", 0),
         ("compare",),
         ("compare", "--report", "-", "--subsamples", 2),
     ],

@@ -81,7 +81,7 @@ def test_forced_and_barred_features(invoke, table, tmp_path):
         (["--method", "???"], "There are BSUFS, ClusterAlignment"),
         (["--set", "n_neighbours=1"], "Did you mean n_neighbors?"),
         (["--set", "lambda_row=1"], "Methods that have it: BSUFS, SPCAPSD"),
-        (["--set", "zzz=1"], "Valid: clusters, max_samples"),
+        (["--set", "zzz=1"], "Valid: clusters, components, max_samples"),
         (["--set", "random_state=1"], "use --seed"),
         (["--set", "verbose=1"], "no such parameter"),
         (["--set", "p"], "name=value"),
@@ -250,3 +250,32 @@ def test_a_report_of_scaled_numbers_says_how_they_were_scaled(invoke, table, tmp
     assert "StandardScaler" not in path.read_text()
     assert invoke(*words, "--scale", "standard").status == 0
     assert "X = StandardScaler().fit_transform(X)" in path.read_text()
+
+
+def test_alternatives_are_shown_and_written(invoke, table, tmp_path):
+    document, page = tmp_path / "r.json", tmp_path / "page.html"
+    words = ("--alternatives", 2, "--json", document, "--report", page, "--subsamples", 0)
+    result = invoke("select", table, "-k", 2, *OTHERS, *words)
+    assert result.status == 0
+    assert "components 1 and 2" in result.err
+    first, second = json.loads(document.read_text())["alternatives"]
+    # The classes are in the first component, of which these two columns are made.
+    assert set(first["features"]) == {"b", "e"}
+    assert first["title"] == "components 1 and 2"
+    assert first["overlap"]["others"] == second["overlap"]["others"]
+    assert sum(first["cluster_sizes"]) == 40
+    text = page.read_text()
+    assert '<section id="alternatives">' in text
+    assert "components 3 and 4" in text
+
+
+def test_fewer_alternatives_than_asked_for_are_said(invoke, table):
+    result = invoke("select", table, "-k", 2, *OTHERS, "--alternatives", 9)
+    assert result.out == "b\ne\n"
+    assert "the table has components for 3 alternatives" in result.err
+
+
+def test_alternatives_need_the_whole_table(invoke, table):
+    result = invoke("select", table, "-k", 2, *OTHERS, "--alternatives", 2, "--memory", "1kB")
+    assert (result.status, result.err.count("\n")) == (2, 1)
+    assert "--alternatives" in result.err

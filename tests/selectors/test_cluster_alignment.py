@@ -260,3 +260,46 @@ def test_a_first_batch_that_is_refused_leaves_nothing():
     assert not hasattr(selector, "n_features_in_")
     with pytest.raises(ValueError, match="at most the number of features"):
         ClusterAlignment(30).partial_fit(np.eye(5))
+
+
+def two_groupings(n=120, seed=0):
+    """Return a strong grouping of the rows in columns 0 to 9, a weaker one in 10 to 19, noise."""
+    rng = np.random.default_rng(seed)
+    strong, weak = np.arange(n) % 2, np.arange(n) // 2 % 2
+    X = rng.standard_normal((n, 40))
+    X[:, :10] += 6.0 * strong[:, None]
+    X[:, 10:20] += 4.0 * weak[:, None]
+    return X, strong, weak
+
+
+def test_components_are_looked_at_alone():
+    X, _, _ = two_groupings()
+    for component, columns in ((1, range(10)), (2, range(10, 20))):
+        selector = ClusterAlignment(10, components=[component], clusters=2).fit(X)
+        assert set(selector.selected_features_) == set(columns)
+
+
+def test_all_components_in_one_view_are_those_of_the_default():
+    X, _ = planted()
+    # 240 rows allow 24 components, so both views are the same one.
+    one = ClusterAlignment(8, n_components=24).fit(X)
+    other = ClusterAlignment(8, components=range(1, 25)).fit(X)
+    np.testing.assert_array_equal(one.ranking_, other.ranking_)
+
+
+@pytest.mark.parametrize("components", [[0], [], [1.5], [1, 9], [[1, 2]], [[1], [2, 3]]])
+def test_components_that_are_not_there_are_refused(components):
+    X = np.random.default_rng(0).standard_normal((50, 8))
+    with pytest.raises(ValueError, match="components must hold whole numbers from 1 to 8"):
+        ClusterAlignment(2, components=components).fit(X)
+
+
+def test_named_components_in_batches_and_on_dask():
+    X, _, _ = two_groupings()
+    selector = ClusterAlignment(6, components=[2, 3])
+    held = clone(selector).fit(X).ranking_
+    streamed = clone(selector).fit_batches(np.array_split(X, 5))
+    np.testing.assert_array_equal(streamed.ranking_, held)
+    array = pytest.importorskip("dask.array")
+    blocks = array.from_array(X, chunks=(40, 40))
+    np.testing.assert_array_equal(clone(selector).fit(blocks).ranking_, held)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scipy import sparse
@@ -11,7 +11,7 @@ from bsufs.cli import _methods as methods
 from bsufs.cli._input import Input
 
 if TYPE_CHECKING:
-    from bsufs.inspection.page import Comparison
+    from bsufs.inspection import Alternative, Comparison
 
 
 def make_page(
@@ -20,6 +20,7 @@ def make_page(
     selector: Any,
     comparison: Comparison | None,
     about: Mapping[str, str] | None = None,
+    alternatives: Sequence[Alternative] = (),
 ) -> str:
     """Return the report as one HTML page."""
     # Needs an extra that nothing else here does.
@@ -41,6 +42,7 @@ def make_page(
             n_subsamples=given.subsamples,
             random_state=given.seed,
             comparison=comparison,
+            alternatives=alternatives,
             about=facts,
             command=given.command,
             preparation=scaling if given.scale == "standard" else None,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from bsufs._names import one_line
+from bsufs._names import one_line, shortened
 from bsufs._typing import Array, Indices
 from bsufs.cli import _comparison as comparison
 from bsufs.cli import _methods as methods
@@ -17,10 +17,15 @@ from bsufs.cli._console import Console
 from bsufs.cli._input import Input, open_input
 from bsufs.cli._page import make_page
 
+if TYPE_CHECKING:
+    from bsufs.inspection import Alternative
+
 # What clusters best without labels; see the documentation on choosing without labels.
 DEFAULT_METHOD = "ClusterAlignment"
 # With more than this share of the variance a column decides by its unit what is selected.
 _MOST_OF_IT = 0.5
+# So many features of an alternative are named on a terminal, in so many characters each.
+_FIRST, _NAME_WIDTH = 3, 20
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,7 @@ def read(given: Any, console: Console) -> Input:
         f"--method {given.method}": not hasattr(_selector(given), "fit_batches"),
         "--tune": given.tune,
         "--compare": given.others is not None,
+        "--alternatives": given.alternatives > 0,
         f"-o {given.output}": given.output is not None and given.output_needs_all,
     }
     whole_for = next((option for option, does in needs_all.items() if does), None)
@@ -105,6 +111,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         "clustering": clustering,
         "tuning": tuning.tuning_document(fitted) if given.tune else None,
         "comparison": None,
+        "alternatives": None,
     }
     _tell(document, table.names, shares, console)
     return Selection(found, fitted, selector, best_first, classes, document)
@@ -168,11 +175,47 @@ def compare(given: Any, selection: Selection) -> list[comparison.Outcome]:
     return outcomes
 
 
-def page(given: Any, selection: Selection, outcomes: Sequence[comparison.Outcome]) -> str:
+def show_alternatives(given: Any, selection: Selection) -> list[Alternative]:
+    """Select for other groups of the rows, where that was asked for, and show what came of it."""
+    if not given.alternatives:
+        return []
+    from bsufs.inspection.alternative import alternatives
+
+    found, main = selection.found, selection.selector
+    with found.console.busy("looking for alternatives"), methods.at_most_threads(given.jobs):
+        others = alternatives(main, found.data, given.alternatives)
+    documents = [other.document(found.table.names) for other in others]
+    selection.document["alternatives"] = documents
+    if len(others) < given.alternatives:
+        found.console.say(f"the table has components for {len(others)} alternatives")
+    found.console.show(
+        "Alternatives",
+        ("clusters in", "variance", "clusters", "stability", "overlap", "first features"),
+        [
+            [
+                one["title"],
+                f"{one['variance_share']:.1%}",
+                str(len(one["cluster_sizes"])),
+                f"{one['stability']:.2f}",
+                f"{one['overlap']['selection']:.2f}",
+                ", ".join(shortened(name, _NAME_WIDTH) for name in one["features"][:_FIRST]),
+            ]
+            for one in documents
+        ],
+    )
+    return others
+
+
+def page(
+    given: Any,
+    selection: Selection,
+    outcomes: Sequence[comparison.Outcome],
+    others: Sequence[Alternative],
+) -> str:
     """Return the report as one HTML page."""
     clusterings = {
         f"k-means on {which} columns": f"{_in_percent(scores)} (labels were not used to select)"
         for which, scores in selection.document["clustering"].items()
     }
     compared = comparison.page_comparison(outcomes, given.tune) if outcomes else None
-    return make_page(given, selection.found, selection.fitted, compared, clusterings)
+    return make_page(given, selection.found, selection.fitted, compared, clusterings, others)

@@ -29,6 +29,8 @@ _EPILOG = """
 
 [cyan]bsufs select table.csv -k 10,20,50 --tune[/cyan]
 
+[cyan]bsufs select table.csv -k 20 --alternatives 3 --report page.html[/cyan]
+
 [cyan]bsufs select larger-than-memory.parquet -k 50 -o small.parquet[/cyan]
 
 [cyan]bsufs select table.csv -k 9 --must-keep age,sex --set n_components=5[/cyan]
@@ -100,6 +102,15 @@ def select(
             "Other methods to show beside it; random columns are added as a baseline.",
         ),
     ] = None,
+    alternatives: Annotated[
+        int,
+        options.option(
+            "--alternatives",
+            "NUMBER",
+            "As many other selections, each for other groups of the rows, shown beside it.",
+            min=0,
+        ),
+    ] = 0,
     must_keep: Annotated[
         list[str] | None,
         options.option("--must-keep", "NAMES", "Always select these: a,b or @file; repeatable."),
@@ -172,8 +183,9 @@ def select(
     found = steps.read(given, console)
     selection = steps.fit(given, found, console)
     outcomes = steps.compare(given, selection)
+    others_shown = steps.show_alternatives(given, selection)
     document = selection.document
-    page = None if report_file is None else steps.page(given, selection, outcomes)
+    page = None if report_file is None else steps.page(given, selection, outcomes, others_shown)
     if output is not None:
         write_table(found.table, output, selection.best_first, order=given.order, force=force)
     lines = [f"{one_line(row['name'])}\n" for row in document["selected"]]

@@ -19,12 +19,15 @@ from bsufs.inspection.plots import (
 )
 
 if TYPE_CHECKING:
+    from bsufs.inspection.alternative import Alternative, alternatives
     from bsufs.inspection.explanation import explain
     from bsufs.inspection.page import Comparison, make_report
 
 __all__ = [
+    "Alternative",
     "Comparison",
     "Findings",
+    "alternatives",
     "explain",
     "make_report",
     "plot_explained_variance",
@@ -35,8 +38,14 @@ __all__ = [
     "plot_stability",
 ]
 
-# Fetched when first used: each needs an extra that the others do not.
-_HOMES = {"Comparison": "page", "explain": "explanation", "make_report": "page"}
+# Fetched when first used: most need an extra that the others do not.
+_HOMES = {
+    "Alternative": "alternative",
+    "Comparison": "page",
+    "alternatives": "alternative",
+    "explain": "explanation",
+    "make_report": "page",
+}
 
 
 def __getattr__(name: str) -> Any:

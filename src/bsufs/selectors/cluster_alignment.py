@@ -54,6 +54,9 @@ class ClusterAlignment(StreamedSelector):
     n_components : int, float or "auto", default="auto"
         Number of components m, as for `BSUFS` but at most 24; clusters are sought among m and among
         as many as the rows allow: a sixth of them, at most 24.
+    components : list of int, optional
+        Look for clusters in these components alone, counted from 1: ``[3, 4]`` leaves out what the
+        first two show. `alternatives` compares several such selections.
     clusters : int, list of int or "auto", default="auto"
         Numbers of clusters to look for; "auto": a twelfth of the rows, at least 2 and at most 32.
     n_runs : int, default=5
@@ -130,6 +133,7 @@ class ClusterAlignment(StreamedSelector):
     n_features_to_select: int | float | str = "auto"
     _: KW_ONLY
     n_components: int | float | str = "auto"
+    components: Sequence[int] | None = None
     clusters: int | Sequence[int] | str = "auto"
     n_runs: int = 5
     n_neighbors: int = 3
@@ -141,6 +145,7 @@ class ClusterAlignment(StreamedSelector):
     _accepts_sparse = True
     _parameter_constraints = constraints(
         n_components=NUMBER_OF_COMPONENTS,
+        components=["array-like", None],
         clusters=[Interval(Integral, 2, None, closed="left"), "array-like", StrOptions({"auto"})],
         n_runs=COUNT,
         max_samples=[Interval(Integral, 2, None, closed="left")],
@@ -184,7 +189,7 @@ class ClusterAlignment(StreamedSelector):
         return values
 
     def _clusterings(self, sample: SampleOfRows, scatter: Scatter) -> Iterator[Indices]:
-        """Cluster the rows by the components, in two views: those above noise, and many."""
+        """Cluster the rows by their scores on components, in one view after another."""
         random_state = check_random_state(self.random_state)
         most = min(_MOST_COMPONENTS, scatter.max_rank, scatter.shape[0])
         values, vectors = scatter.leading_eigenvectors(most)
@@ -192,33 +197,36 @@ class ClusterAlignment(StreamedSelector):
         rank = max(1, int(np.count_nonzero(values > 1e-12 * values[0])))
         scores = sample @ vectors[:, :rank]
         self.n_clusters_ = self._numbers_of_clusters(sample.n_rows)
-        many = max(1, min(sample.n_rows // _ROWS_PER_COMPONENT, rank))
-        for size in sorted({min(self.n_components_, many), many}):
-            rows = in_neighbor_units(scores[:, :size], self.n_neighbors)
+        for view in self._views(sample.n_rows, rank):
+            rows = in_neighbor_units(scores[:, view], self.n_neighbors)
             for n_clusters in self.n_clusters_:
                 seed = random_state.randint(2**31 - 1)
                 runs = batched_kmeans(rows, n_clusters, n_runs=self.n_runs, random_state=seed)
                 yield from runs.labels
 
+    def _views(self, n_rows: int, rank: int) -> list[Indices]:
+        """Return the components to look at: those asked for, or those above noise and many."""
+        if self.components is None:
+            many = most_components(n_rows, rank)
+            return [np.arange(size) for size in sorted({min(self.n_components_, many), many})]
+        numbers = _whole_numbers(self.components, 1, rank)
+        if numbers is None:
+            raise ValueError(
+                f"components must hold whole numbers from 1 to {rank}, the components that can be "
+                f"looked at here, got {self.components!r}. Name others, or leave it at None."
+            )
+        return [np.array(numbers) - 1]
+
     def _numbers_of_clusters(self, n_rows: int) -> list[int]:
         if isinstance(self.clusters, str):
             return [max(2, min(_MOST_CLUSTERS, n_rows // _ROWS_PER_CLUSTER))]
-        try:
-            given = np.atleast_1d(np.asarray(self.clusters))
-        except ValueError:
-            given = np.empty((0, 0))
-        numbers = np.unique(given)
-        if (
-            given.ndim != 1
-            or numbers.size == 0
-            or not np.issubdtype(numbers.dtype, np.integer)
-            or not 2 <= numbers[0] <= numbers[-1] <= n_rows
-        ):
+        numbers = _whole_numbers(self.clusters, 2, n_rows)
+        if numbers is None:
             raise ValueError(
                 f"clusters must hold whole numbers from 2 to the {n_rows} rows that are "
                 f"clustered, got {self.clusters!r}. Leave it at 'auto'."
             )
-        return [int(number) for number in numbers]
+        return numbers
 
     def _picked(self, scatter: Scatter, shares: Array, knowing: Mask, forced: Mask) -> Indices:
         """Return all columns, best first."""
@@ -235,3 +243,25 @@ class ClusterAlignment(StreamedSelector):
         return np.concatenate(
             [picks, rest[np.lexsort((rest, -gains[rest], ~knowing[rest], duplicates[rest]))]]
         )
+
+
+def most_components(n_rows: int, rank: int) -> int:
+    """Return how many components so many rows can tell of."""
+    return max(1, min(n_rows // _ROWS_PER_COMPONENT, rank, _MOST_COMPONENTS))
+
+
+def _whole_numbers(value: Any, least: int, most: int) -> list[int] | None:
+    """Return the numbers in order, or None where they are anything but whole and in range."""
+    try:
+        given = np.atleast_1d(np.asarray(value))
+    except ValueError:
+        return None
+    numbers = np.unique(given)
+    if (
+        given.ndim != 1
+        or numbers.size == 0
+        or not np.issubdtype(numbers.dtype, np.integer)
+        or not least <= numbers[0] <= numbers[-1] <= most
+    ):
+        return None
+    return [int(number) for number in numbers]

@@ -19,6 +19,7 @@ import bsufs.selectors
 from bsufs._atomic import atomic_write
 from bsufs._names import shortened
 from bsufs.inspection._docs import fill_docstring
+from bsufs.inspection.alternative import Alternative
 from bsufs.inspection.explanation import why
 from bsufs.inspection.findings import Findings, Reason, check_image_shape
 from bsufs.inspection.page._pictures import MOST_BARS, MOST_CELLS, overlap_map, pictures
@@ -85,6 +86,7 @@ def make_report(
     n_jobs: int | None = None,
     image_shape: tuple[int, int] | None = None,
     comparison: pd.DataFrame | Comparison | None = None,
+    alternatives: Sequence[Alternative] = (),
     about: Mapping[str, Any] | None = None,
     command: str | None = None,
     preparation: str | None = None,
@@ -111,6 +113,8 @@ def make_report(
     comparison : pandas.DataFrame or Comparison, optional
         Other methods beside this one, one row each; shown as it is. A `Comparison` also holds what
         they select, and the page shows how far they agree.
+    alternatives : sequence of Alternative, default=()
+        Other selections from the same data, as `alternatives` returns them, to be put side by side.
     about : mapping, optional
         More lines on the data, such as where they came from.
     command : str, optional
@@ -173,6 +177,7 @@ def make_report(
         n_others=len(others),
         others={c: [name for name, mask in others.items() if mask[c]] for c in columns},
         comparison=comparison,
+        alternatives=[one.document(found.names.tolist()) for one in alternatives],
         overlap=overlap_map({found.method: found.selector.support_, **others}) if others else None,
         command=command,
         preparation=preparation,
