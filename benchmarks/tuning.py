@@ -199,6 +199,34 @@ def best_by_labels(name: str) -> float:
     return max(acc(k) for k in PUBLISHED_SIZES)
 
 
+def cleared(name: str) -> dict[str, float]:
+    """Return the ACC of selections with centered rows, and of some from data with a batch.
+
+    Three batches shift half of the columns, each by twice its standard deviation times a normal
+    number. k-means judges the selected columns without that shift.
+    """
+    X, y = load(name)
+    rng = np.random.default_rng(0)
+    batch, shifts = rng.integers(0, 3, len(X)), rng.standard_normal((3, X.shape[1]))
+    shifts *= 2.0 * X.std(axis=0) * (rng.random(X.shape[1]) < 0.5)
+    shifted = X + shifts[batch]
+
+    def acc(data: np.ndarray, method: Any = ClusterAlignment, **settings: Any) -> float:
+        seeds = range(2 if method is ClusterAlignment else 1)
+        fits = [method(max(SIZES), random_state=i, **settings).fit(data) for i in seeds]
+        orders = [np.argsort(one.ranking_) for one in fits]
+        return float(np.mean([accuracy(X[:, one[:k]], y) for one in orders for k in SIZES]))
+
+    return {
+        "`BSUFS`": acc(X, BSUFS),
+        "`BSUFS`, `center_rows`": acc(X, BSUFS, center_rows=True),
+        "`ClusterAlignment`": acc(X),
+        "`center_rows`": acc(X, center_rows=True),
+        "with a batch": acc(shifted),
+        "with a batch, `adjust_for`": acc(shifted, adjust_for=batch.astype(str)),
+    }
+
+
 def show(first: str, heads: Iterable[str], rows: Iterable[Iterable[Any]], digits: int = 1) -> None:
     """Print a Markdown table of numbers."""
     cells = (
@@ -301,6 +329,16 @@ def print_published(names: list[str], best_by_labels: Callable[..., Any]) -> Non
         show("z-scored", names, [["ClusterAlignment", *(best_by_labels(name) for name in names)]])
 
 
+def print_cleared(names: list[str], cleared: Callable[..., Any]) -> None:
+    """Print what clearing the data of row means and of a batch does to the default."""
+    found = {name: cleared(name) for name in names}
+    rows = [[name, *values.values()] for name, values in found.items()]
+    for title, group in (("seven", SEVEN), ("ten", TEN)):
+        if here := [list(found[name].values()) for name in names if name in group]:
+            rows.append([f"**mean of the {title}**", *np.mean(here, axis=0)])
+    show("ACC", list(found[names[0]]), rows)
+
+
 PARTS = {
     "methods": (print_methods, measured),
     "stability": (print_stability, stability),
@@ -308,6 +346,7 @@ PARTS = {
     "alternatives": (print_several, several),
     "criteria": (print_criteria, chosen),
     "published": (print_published, best_by_labels),
+    "cleared": (print_cleared, cleared),
 }
 
 

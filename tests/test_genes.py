@@ -158,6 +158,30 @@ def test_a_panel_is_extended_by_what_it_does_not_say(selector):
     assert sorted(gene // 5 for gene in chosen[6:]) == [2, 3]
 
 
+@pytest.mark.parametrize("purpose", ["clusters", "reconstruction", "neighbors"])
+def test_no_gene_is_selected_because_it_marks_a_batch(purpose, tmp_path, monkeypatch):
+    adata = normalized(batches=3)
+    marks = adata.var_names[N_MARKERS : N_MARKERS + 3]
+    genes.select_genes(adata, 10, purpose=purpose)
+    before = adata.var.loc[marks, "bsufs_rank"].to_numpy()
+    genes.select_genes(adata, 10, purpose=purpose, batch_key="donor", key_added="cleared")
+    X, donors = adata.X.toarray(), adata.obs["donor"].to_numpy()
+    means = np.array([X[donors == donor].mean(axis=0) for donor in donors])
+    expected = bsufs.select(X - means, 10, purpose=purpose)
+    # Behind them are genes that show no clusters at all.
+    ranks = adata.var["cleared_rank"].to_numpy()
+    assert ranks.clip(max=20).tolist() == expected.ranking_.clip(max=20).tolist()
+    if purpose == "clusters":
+        assert before.min() <= 10
+        assert adata.var.loc[marks, "cleared_rank"].min() > 10
+    monkeypatch.setattr(genes, "_CHUNK_NUMBERS", 60 * 50)
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    backed = ad.read_h5ad(tmp_path / "a.h5ad", backed="r")
+    genes.select_genes(backed, 10, purpose=purpose, batch_key="donor")
+    assert backed.var["bsufs_rank"].clip(upper=20).tolist() == ranks.clip(max=20).tolist()
+    backed.file.close()
+
+
 def refusal(call, *words, **settings):
     """Return what is said, after a look that nothing was annotated."""
     adata = settings.pop("adata", None)

@@ -46,6 +46,21 @@ def test_a_panel_keeps_all_annotations(invoke, cells, tmp_path):
     assert (whole[:, found.var_names].X != found.X).nnz == 0
 
 
+def test_a_batch_does_not_decide(invoke, cells, tmp_path):
+    adata = ad.read_h5ad(cells)
+    adata.obs["donor"] = np.array(["x", "y"])[np.arange(90) % 2]
+    X = adata.X.toarray()
+    X[::2, 6:9] += 8.0
+    adata.X = X
+    adata.write_h5ad(tmp_path / "two.h5ad")
+    words = ("select", tmp_path / "two.h5ad", "-k", 3, "--names-from", "symbol", "-q")
+    assert "G" in invoke(*words).out
+    result = invoke(*words, "--batch-key", "donor")
+    assert result.status == 0, result.err
+    assert all(name.startswith("MARK") for name in result.out.split())
+    assert "'lane'" in invoke(*words, "--batch-key", "lane").err
+
+
 def test_a_layer_is_used_and_an_unknown_one_refused(invoke, cells):
     result = invoke("select", cells, "-k", 2, "--layer", "counts")
     assert "the entries look like counts" in result.err

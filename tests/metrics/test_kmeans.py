@@ -247,3 +247,21 @@ def test_data_are_never_changed():
 def test_unfit_settings(settings, message):
     with pytest.raises(ValueError, match=message):
         batched_kmeans(np.arange(4.0)[:, None], **{"n_clusters": 2, **settings})
+
+
+@pytest.mark.parametrize("init", ["k-means++", "greedy-k-means++"])
+def test_weights_count_like_copies(init):
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(60, 3)), rng.integers(1, 5, 60)
+    settings = {"n_runs": 6, "init": init, "random_state": 0}
+    weighted = batched_kmeans(X, 4, sample_weight=weight, **settings)
+    copies = batched_kmeans(X.repeat(weight, axis=0), 4, **settings)
+    np.testing.assert_array_equal(weighted.labels.repeat(weight, axis=1), copies.labels)
+    np.testing.assert_allclose(weighted.inertia, copies.inertia)
+    np.testing.assert_allclose(weighted.centers, copies.centers)
+
+
+@pytest.mark.parametrize("weight", [[1.0, 0.0, 1.0], [1.0, 2.0], [1.0, np.nan, 1.0]])
+def test_weights_must_be_positive_numbers_of_all_samples(weight):
+    with pytest.raises(ValueError, match="a positive number for each of the 3 samples"):
+        batched_kmeans(np.eye(3), 2, sample_weight=weight)

@@ -89,3 +89,23 @@ def test_columns_that_are_no_candidates_come_behind(monkeypatch):
 
 def test_two_rows_are_ranked():
     assert NeighborAlignment(1).fit([[0.0, 1.0, 5.0], [0.0, 2.0, 9.0]]).support_.sum() == 1
+
+
+def test_a_weight_counts_like_copies():
+    X, weight = on_a_ring(80), np.arange(80) % 4
+    copied = NeighborAlignment(4).fit(np.repeat(X, weight, axis=0))
+    weighted = NeighborAlignment(4).fit(X, sample_weight=weight)
+    assert weighted.ranking_.tolist() == copied.ranking_.tolist()
+    np.testing.assert_allclose(weighted.neighbor_signals_, copied.neighbor_signals_, rtol=1e-8)
+
+
+@pytest.mark.parametrize("convert", [np.asarray, sparse.csr_array])
+def test_what_is_adjusted_for_does_not_decide(convert):
+    X = on_a_ring(240)
+    batch = np.arange(240) % 3
+    shifted = X + np.where(np.arange(X.shape[1]) > 4, 30.0, 0.0) * batch[:, None]
+    kinds = np.array(["a", "b", "c"])[batch]
+    cleared = shifted - np.array([shifted[batch == b].mean(axis=0) for b in range(3)])[batch]
+    found = NeighborAlignment(2, adjust_for=kinds).fit(convert(shifted))
+    assert found.ranking_.tolist() == NeighborAlignment(2).fit(cleared).ranking_.tolist()
+    assert 1 in found.selected_features_

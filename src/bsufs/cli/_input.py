@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,10 +14,14 @@ from bsufs._memory import available_memory, parse_size, size_in_words
 from bsufs._typing import Array, Indices
 from bsufs.cli._clustering import Classes, classes_in, cluster
 from bsufs.cli._console import Console
+from bsufs.cli._methods import column_numbers
 from bsufs.cli._options import parse_names
 from bsufs.scatter import memory_for_scatter
 from bsufs.selectors._data import FitData
+from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side
+from bsufs.solvers.components import common_level_in_words
 from bsufs.tables import Table, open_table
+from bsufs.tables._numbers import MISSING_WORDS, numbers
 
 # What a class takes as text of its own.
 _BYTES_PER_CLASS = 100
@@ -29,15 +33,18 @@ class Input:
 
     table: Table
     console: Console
+    nuisance: Nuisance | None = None
 
     @cached_property
     def data(self) -> FitData:
         """The numbers of a table that is held, with all that is computed of them once."""
-        return FitData(self.table.values, names=self.table.names)
+        return FitData(self.table.values, names=self.table.names, nuisance=self.nuisance)
 
     @cached_property
     def dense(self) -> FitData:
-        """The same for what cannot take a sparse matrix."""
+        """The same for what cannot take a sparse matrix, or looks at the numbers themselves."""
+        if self.nuisance is not None:
+            return self.data.cleared
         if not sparse.issparse(self.data.X):
             return self.data
         return FitData(self.data.X.toarray(), names=self.table.names)
@@ -48,11 +55,25 @@ class Input:
             takes_sparse = selector.__sklearn_tags__().input_tags.sparse
             selector.fit(self.data if takes_sparse else self.dense)
         else:
+            if self.nuisance is not None:
+                last = self.table.n_features + self.nuisance.regressors.shape[1]
+                behind = list(range(self.table.n_features, last))
+                selector.set_params(
+                    adjust_for=behind or None,
+                    center_rows=bool(self.nuisance.columns.centered.any()),
+                )
             selector.fit_batches(self._batches())
         return np.argsort(selector.ranking_)[: int(selector.support_.sum())]
 
     def _batches(self) -> Iterator[Any]:
-        yield from self.table.batches()
+        first = 0
+        for batch in self.table.batches():
+            if self.nuisance is not None and self.nuisance.regressors.size:
+                # What is adjusted for stands behind the columns of the table, as more of them.
+                Z = self.nuisance.regressors[first : first + len(batch)]
+                first += len(batch)
+                batch = np.hstack([batch, Z])
+            yield batch
         self.require_two_rows()
 
     def require_two_rows(self) -> None:
@@ -63,11 +84,24 @@ class Input:
 
     def variances_and_curve(self, selector: Any, best_first: Indices) -> tuple[Array, Array]:
         """Return the variance of each feature, and what the best 1, 2, ... of them explain."""
-        data = self.data if self.table.is_held else selector.stream_.data()
+        data = self.fitted_data(selector)
+        variances = data.variances[: self.table.n_features]
         # Of data that do not vary nothing is left to explain.
-        if not data.variances.any():
-            return data.variances, np.ones(best_first.size)
-        return data.variances, data.explained_curve(best_first)
+        if not variances.any():
+            return variances, np.ones(best_first.size)
+        return variances, data.explained_curve(best_first)
+
+    def fitted_data(self, selector: Any) -> FitData:
+        """Return the data that a selector was fitted to."""
+        return self.data if self.table.is_held else selector.stream_.data()
+
+    def say_what_rows_share(self, selector: Any) -> None:
+        """Say where one level of the rows has much of the variance, and what can be done."""
+        data = self.fitted_data(selector)
+        if self.nuisance is None and data.variances.any():
+            found = common_level_in_words(data.scatter, "--center-rows", "--adjust-for")
+            if found is not None:
+                self.console.say(found)
 
     def classes(self, label: str) -> Classes | None:
         """Return the classes of the rows that have one; None where they are too many to hold."""
@@ -84,9 +118,12 @@ class Input:
     ) -> dict[str, dict[str, float]]:
         """Run k-means on the selected columns, and on all where these are held."""
         if self.table.is_held:
-            X = self.data.X
+            X = self.data.X if self.nuisance is None else self.dense.X
             parts = {"selected": X[:, best_first], "all": X}
             return {which: cluster(part, classes, seed) for which, part in parts.items()}
+        if self.nuisance is not None:
+            self.console.say("k-means is left out: --adjust-for and --center-rows need the table")
+            return {}
         needed = 2 * 8 * int(self.table.n_rows or 0) * best_first.size
         if needed > self.table.memory:
             self._say_unclustered(needed)
@@ -113,6 +150,7 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
             given.table,
             ignore=parse_names(given.ignore),
             label=given.label,
+            adjust_for=parse_names(given.adjust_for),
             missing=given.missing,
             scale=given.scale,
             delimiter="\t" if given.delimiter == "\\t" else given.delimiter,
@@ -124,7 +162,7 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
         )
     for notice in table.notices:
         console.say(notice)
-    found = Input(table, console)
+    found = Input(table, console, _nuisance(given, table))
     if table.is_held:
         found.require_two_rows()
     else:
@@ -143,6 +181,49 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
         }[given.missing]
         console.say(f"{gaps.n_missing} missing and {gaps.n_infinite} infinite values: {done}")
     return found
+
+
+def _nuisance(given: Any, table: Table) -> Nuisance | None:
+    """Return what the table is to be cleared of, None for nothing."""
+    names = parse_names(given.adjust_for)
+    if not names and not given.center_rows:
+        return None
+    columns, source = {}, table.rows.file.source
+    for name, column in zip(names, _whole_columns(table, names), strict=True):
+        cells = numbers(column)
+        if cells is None:
+            cells = np.array([_word(cell) for cell in column.to_pylist()], dtype=object)
+        gaps = np.array([cell is None or cell != cell for cell in cells])
+        if gaps.any():
+            raise ValueError(
+                f"{source}: --adjust-for {name!r} must have a value in every row, but "
+                f"{int(gaps.sum())} are missing, the first in row {int(gaps.argmax()) + 1}. Fill "
+                "them in, or delete these rows."
+            )
+        columns[name] = cells
+    n_rows = len(next(iter(columns.values()))) if columns else table.n_rows or 0
+    centered = np.full(table.n_features, given.center_rows)
+    centered[column_numbers(given.never_keep, table, "--never-keep")] = False
+    try:
+        known = KnownColumns(np.zeros_like(centered), centered)
+        return Nuisance(known, side_by_side(columns, n_rows, None))
+    except ValueError as error:
+        message = str(error).replace("adjust_for", "--adjust-for")
+        raise ValueError(f"{source}: {message}") from error
+
+
+def _whole_columns(table: Table, names: Sequence[str]) -> Sequence[Any]:
+    import pyarrow as pa
+
+    if not names:
+        return []
+    return [column.combine_chunks() for column in pa.Table.from_batches(table.cells(names)).columns]
+
+
+def _word(cell: Any) -> str | None:
+    """Return a cell as text, None where it stands for a missing value."""
+    word = str(cell).strip()
+    return None if word.lower() in MISSING_WORDS else word
 
 
 def _require_memory_for_scatter(path: str, table: Table) -> None:

@@ -21,6 +21,8 @@ _NOT_SETTABLE = {
     "n_features_to_select": "-k",
     "must_keep": "--must-keep",
     "never_keep": "--never-keep",
+    "adjust_for": "--adjust-for",
+    "center_rows": "--center-rows",
     "random_state": "--seed",
     "callback": None,
     "verbose": None,

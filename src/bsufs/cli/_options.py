@@ -81,6 +81,19 @@ LabelOption = Annotated[
         "--label", "COLUMN", "Classes; never used to select, only to score k-means afterwards."
     ),
 ]
+AdjustForOption = Annotated[
+    list[str] | None,
+    option(
+        "--adjust-for --batch-key",
+        "NAMES",
+        "Columns that must not decide, such as a batch: what they explain is taken off all others "
+        "while selecting. Text means groups. Carried to the output: a,b or @file; repeatable.",
+    ),
+]
+CenterRowsOption = Annotated[
+    bool,
+    option("--center-rows", "", "Take off each row its mean over the columns while selecting."),
+]
 MissingOption = Annotated[
     Missing,
     _reading(

@@ -9,6 +9,7 @@ from scipy import sparse
 
 from bsufs.cli import _methods as methods
 from bsufs.cli._input import Input
+from bsufs.cli._options import parse_names
 
 if TYPE_CHECKING:
     from bsufs.inspection import Alternative, Comparison
@@ -30,11 +31,22 @@ def make_page(
     facts = {"Table": given.table, "Scale": given.scale, **(about or {})}
     if gaps.n_missing or gaps.n_infinite:
         facts["Missing values"] = f"{gaps.n_missing} missing, {gaps.n_infinite} infinite"
+    adjust_for = parse_names(given.adjust_for)
+    if adjust_for:
+        facts["Adjusted for"] = ", ".join(adjust_for)
+    if given.center_rows:
+        facts["Rows"] = "their means over the columns were taken off first"
     settings = "with_mean=False" if sparse.issparse(found.data.X) else ""
     scaling = (
         "from sklearn.preprocessing import StandardScaler\n\n"
         f"X = StandardScaler({settings}).fit_transform(X)\n"
     )
+    preparation = scaling if given.scale == "standard" else ""
+    if found.nuisance is not None:
+        preparation += (
+            f"# What was taken off first: adjust_for=table[{adjust_for}], "
+            f"center_rows={given.center_rows}\n"
+        )
     with found.console.busy("writing the report"), methods.at_most_threads(given.jobs):
         report = make_report(
             selector,
@@ -45,6 +57,6 @@ def make_page(
             alternatives=alternatives,
             about=facts,
             command=given.command,
-            preparation=scaling if given.scale == "standard" else None,
+            preparation=preparation or None,
         )
     return str(report)

@@ -15,6 +15,7 @@ from bsufs.cli import _tuning as tuning
 from bsufs.cli._clustering import Classes
 from bsufs.cli._console import Console
 from bsufs.cli._input import Input, open_input
+from bsufs.cli._options import parse_names
 from bsufs.cli._page import make_page
 
 if TYPE_CHECKING:
@@ -89,12 +90,18 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
     shares = variances / variances.sum() if variances.any() else variances
     document = {
         "method": method,
-        "parameters": selector.get_params(),
+        "parameters": {
+            name: value
+            for name, value in selector.get_params().items()
+            if name not in ("adjust_for", "center_rows")
+        },
         "table": given.table,
         "n_rows": table.n_rows,
         "n_features": table.n_features,
         "missing": vars(table.missing),
         "scale": given.scale,
+        "adjust_for": parse_names(given.adjust_for),
+        "center_rows": given.center_rows,
         "seed": given.seed,
         "seconds": seconds,
         "selected": [
@@ -114,6 +121,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         "alternatives": None,
     }
     _tell(document, table.names, shares, console)
+    found.say_what_rows_share(selector)
     return Selection(found, fitted, selector, best_first, classes, document)
 
 

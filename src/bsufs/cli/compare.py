@@ -58,6 +58,8 @@ def compare(
     ] = None,
     report_file: options.ReportOption = None,
     subsamples: options.SubsamplesOption = 20,
+    adjust_for: options.AdjustForOption = None,
+    center_rows: options.CenterRowsOption = False,
     ignore: options.IgnoreOption = None,
     label: options.LabelOption = None,
     missing: options.MissingOption = options.Missing.error,
@@ -80,6 +82,9 @@ def compare(
     k-means on them finds the clusters that it finds on all columns. Random columns are the mean of
     ten draws.
 
+    With --adjust-for and --center-rows all methods and measures see the data without what these
+    take off.
+
     With -k auto the first method decides how many features all of them select. A method that
     fails is reported, and the others go on. The report is that of the first method, with the
     comparison.
@@ -87,6 +92,7 @@ def compare(
     given = options.given_options(context)
     # The whole table is held, however much that takes.
     given.memory = None
+    given.never_keep = []
     number = options.parse_number(n_features)
     options.check_targets(table, force, json=json_file, csv=csv_file, report=report_file)
 

@@ -131,6 +131,8 @@ def select(
             "--never-keep-matching", "PATTERN", "And all names that match, such as '^(MT-|RP[SL])'."
         ),
     ] = None,
+    adjust_for: options.AdjustForOption = None,
+    center_rows: options.CenterRowsOption = False,
     ignore: options.IgnoreOption = None,
     label: options.LabelOption = None,
     missing: options.MissingOption = options.Missing.error,

@@ -28,7 +28,7 @@ _GROUP = 2
 # Clusters are looked for again in so many parts of the rows, each with this share of them.
 _N_PARTS, _PART = 10, 0.8
 # What an alternative has in common with a selection that was made by another method.
-_SHARED = ("must_keep", "never_keep", "random_state")
+_SHARED = ("must_keep", "never_keep", "adjust_for", "center_rows", "random_state")
 
 
 @dataclass(frozen=True, eq=False)

@@ -121,6 +121,8 @@ def why(found: Findings, column: int) -> str:
             return "always (must_keep)"
         case Reason.NEVER_KEEP:
             return "never to be kept (never_keep)"
+        case Reason.ADJUSTED_FOR:
+            return "adjusted for (adjust_for)"
         case Reason.CONSTANT:
             return "constant, but no other column was left" if kept else "constant"
         case Reason.DUPLICATE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -22,6 +23,8 @@ from bsufs.metrics.label_free import standardized, wilson_interval
 from bsufs.scatter import safe_unit_exponent
 from bsufs.selectors._columns import column_variances
 from bsufs.selectors._data import FitData
+from bsufs.selectors._nuisance import adjusted_columns, as_codes
+from bsufs.solvers.components import common_level_in_words
 
 # Column blocks of about this many bytes, so that temporary arrays stay small beside X.
 _BLOCK_BYTES = 32 * 2**20
@@ -45,6 +48,7 @@ class Reason(Enum):
 
     MUST_KEEP = "the user wants it"
     NEVER_KEEP = "the user does not want it"
+    ADJUSTED_FOR = "the others are cleared of what it explains"
     CONSTANT = "it does not vary"
     DUPLICATE = "a selected feature says the same"
     CORRELATED = "a selected feature says much of the same"
@@ -127,15 +131,17 @@ class Findings:
                 )
             self.data = self.X
         elif self.X is not None:
+            X, texts = as_codes(self.X, getattr(self.selector, "adjust_for", None))
             X = validate_data(
                 self.selector,
-                self.X,
+                X,
                 reset=False,
                 accept_sparse=("csr", "csc"),
                 dtype=(np.float64, np.float32),
                 ensure_min_samples=2,
             )
-            self.data = FitData(X, names=self._names_in)
+            data = FitData(X, names=self._names_in)
+            self.data = clone(self.selector)._to_be_cleared(data, texts)
         names = self.feature_names
         if names is None:
             names = [f"x{i}" for i in range(d)] if self._names_in is None else self._names_in
@@ -199,11 +205,13 @@ class Findings:
     @cached_property
     def variance_share(self) -> Array:
         """Share of each feature in the total variance."""
+        if self.data.nuisance is not None:
+            return self.data.variances / (self.data.variances.sum() or 1.0)
         X = self.data.X
         exponent = safe_unit_exponent(float(max(X.max(), -X.min())))
         if exponent or sparse.issparse(X):
             # In units in which no square overflows, and as exact as for dense columns.
-            blocks = (np.ldexp(part, -exponent) for _, part in _blocks(X, X.shape[0]))
+            blocks = (np.ldexp(part, -exponent) for _, part in self._blocks(X.shape[0]))
             variances = np.concatenate([column_variances(block) for block in blocks])
         else:
             variances = self.data.variances
@@ -212,14 +220,14 @@ class Findings:
     @cached_property
     def _standardized(self) -> Array:
         """The selected columns, centered and of unit length, best first."""
-        return standardized(_dense(self.data.X[:, self.chosen]))
+        return standardized(self.data.columns(self.chosen))
 
     @cached_property
     def closest(self) -> tuple[Indices, Array]:
         """The other selected column that each is most correlated with, -1 for none, and how far."""
-        X, chosen = self.data.X, self.chosen[:, None]
+        chosen = self.chosen[:, None]
         closest, correlation = [], []
-        for block, part in _blocks(X, max(X.shape[0], self.n_selected)):
+        for block, part in self._blocks(max(self.data.X.shape[0], self.n_selected)):
             among = self._standardized.T @ standardized(part)
             strength = np.round(np.abs(among), _DECIMALS)
             # No column is close to itself.
@@ -229,6 +237,16 @@ class Findings:
             closest.append(np.where(found, self.chosen[best[0]], -1))
             correlation.append(np.where(found, np.take_along_axis(among, best, axis=0)[0], np.nan))
         return np.concatenate(closest), np.clip(np.concatenate(correlation), -1.0, 1.0)
+
+    def _blocks(self, height: int) -> Iterator[tuple[slice, Array]]:
+        """Cut X into blocks of columns, dense, such that an array of that height stays small."""
+        data = self.data
+        if sparse.issparse(data.X):
+            # Columns of a row-wise matrix are slow to cut out.
+            by_column, data = data, copy.copy(data)
+            data.X = sparse.csc_array(by_column.X)
+        for block in gen_batches(self.n_features, max(1, _BLOCK_BYTES // (8 * height))):
+            yield block, data.columns(block)
 
     @cached_property
     def correlations(self) -> Array:
@@ -248,6 +266,8 @@ class Findings:
         reasons[left_out & (similarity >= _DUPLICATE)] = Reason.DUPLICATE
         reasons[self.variance_share <= 0] = Reason.CONSTANT
         reasons[barred] = Reason.NEVER_KEEP
+        adjust_for = getattr(self.selector, "adjust_for", None)
+        reasons[adjusted_columns(adjust_for, self.n_features, self._names_in)] = Reason.ADJUSTED_FOR
         reasons[self.selector.support_ & forced] = Reason.MUST_KEEP
         return reasons
 
@@ -274,6 +294,13 @@ class Findings:
         return bound
 
     @cached_property
+    def note(self) -> str | None:
+        """A sentence on a level that all rows share, where there is one; None otherwise."""
+        if self.data.nuisance is not None:
+            return None
+        return common_level_in_words(self.data.scatter, "center_rows=True", "adjust_for")
+
+    @cached_property
     def stability(self) -> Stability:
         """How often each feature is selected again on random parts of the rows."""
         unknown = np.full(self.n_features, np.nan)
@@ -293,10 +320,9 @@ class Findings:
         return Stability(frequency, *wilson_interval(frequency, self.n_subsamples))
 
     def _support_on_part(self, seed: int) -> Mask:
-        X, random = self.data.X, np.random.default_rng(seed)
-        n = X.shape[0]
+        n, random = self.data.X.shape[0], np.random.default_rng(seed)
         n_rows = min(n, max(2, round(self.subsample * n)))
-        part = X[np.sort(random.choice(n, n_rows, replace=False))]
+        part = self.data.part(np.sort(random.choice(n, n_rows, replace=False)))
         fresh = clone(self.selector)
         # As many features as here, and nothing said meanwhile.
         wanted = {
@@ -307,10 +333,10 @@ class Findings:
         }
         known = fresh.get_params(deep=False)
         fresh.set_params(**{name: value for name, value in wanted.items() if name in known})
-        if sparse.issparse(part) and not fresh.__sklearn_tags__().input_tags.sparse:
-            part = part.toarray()
+        if sparse.issparse(part.X) and not fresh.__sklearn_tags__().input_tags.sparse:
+            part.X = part.X.toarray()
         try:
-            support: Mask = fresh.fit(FitData(part, names=self._names_in)).support_
+            support: Mask = fresh.fit(part).support_
         except ValueError as error:
             raise SubsampleError(
                 f"{self.method} cannot be fitted to {n_rows} of the {n} rows: {error} Raise "
@@ -333,14 +359,3 @@ def check_image_shape(image_shape: tuple[int, int], n_features: int) -> tuple[in
             f"of features, got {tuple(image_shape)}."
         )
     return int(image_shape[0]), int(image_shape[1])
-
-
-def _blocks(X: Any, height: int) -> Iterator[tuple[slice, Array]]:
-    """Cut X into blocks of columns, dense, such that an array of that height stays small."""
-    X = sparse.csc_array(X) if sparse.issparse(X) else X
-    for block in gen_batches(X.shape[1], max(1, _BLOCK_BYTES // (8 * height))):
-        yield block, _dense(X[:, block])
-
-
-def _dense(part: Any) -> Array:
-    return np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)

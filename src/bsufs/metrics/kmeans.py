@@ -16,6 +16,7 @@ from scipy import sparse
 from sklearn.utils import check_array, check_random_state, gen_batches
 
 from bsufs._typing import Array, Indices, Mask
+from bsufs.scatter._clearing import weighted_mean
 
 # Runs are worked on together as long as their distances to all samples fit into so many bytes.
 _BATCH_BYTES = 32 * 2**20
@@ -57,11 +58,12 @@ def batched_kmeans(
     n_runs: int = 50,
     init: Literal["k-means++", "random", "greedy-k-means++"] | ArrayLike = "k-means++",
     max_iter: int = 200,
+    sample_weight: ArrayLike | None = None,
     random_state: Any = None,
 ) -> KMeansRuns:
     r"""Run Lloyd's k-means from many starts at once.
 
-    .. math:: \min_{C, \ell} \sum_i \|x_i - c_{\ell(i)}\|^2
+    .. math:: \min_{C, \ell} \sum_i w_i \|x_i - c_{\ell(i)}\|^2
 
     by turns: each sample goes to its nearest center (the first of those equally near), each center
     to the mean of its samples, until no sample changes cluster or no center moves.
@@ -81,6 +83,8 @@ def batched_kmeans(
         "random" takes distinct samples. Or an array of shape (n_runs, n_clusters, n_features).
     max_iter : int, default=200
         Most iterations of a run.
+    sample_weight : array-like of shape (n_samples,), optional
+        Positive weights; a weight w counts like w copies of the sample.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts. Run i is the same whatever `n_runs` is.
 
@@ -115,10 +119,11 @@ def batched_kmeans(
     # when they are read off products.
     exponent = np.frexp(np.abs(data).max())[1]
     data = np.ldexp(data, -exponent)
-    mean = data.mean(axis=0)
+    weight = _checked_weight(sample_weight, n)
+    mean = weighted_mean(data, None if sample_weight is None else weight)
     data -= mean
     if isinstance(init, str):
-        starts = _starts(data, n_clusters, n_runs, init, check_random_state(random_state))
+        starts = _starts(data, n_clusters, n_runs, init, check_random_state(random_state), weight)
     else:
         starts = np.asarray(init, dtype=np.float64)
         if starts.shape[1:] != (n_clusters, d) or not len(starts):
@@ -129,7 +134,7 @@ def batched_kmeans(
         if not np.isfinite(starts).all():
             raise ValueError("init must hold finite numbers, got NaN or infinity.")
         starts = np.ldexp(starts, -exponent) - mean
-    samples = _Samples(data)
+    samples = _Samples(data, weight)
     size = max(1, _BATCH_BYTES // (8 * n * n_clusters))
     parts = [samples.lloyd(starts[batch], max_iter) for batch in gen_batches(len(starts), size)]
     labels, inertia, centers, n_iter = (np.concatenate(part) for part in zip(*parts, strict=True))
@@ -137,7 +142,24 @@ def batched_kmeans(
     return KMeansRuns(labels, np.ldexp(inertia, 2 * exponent), centers, n_iter)
 
 
-def _starts(X: Array, n_clusters: int, n_runs: int, init: str, rng: np.random.RandomState) -> Array:
+def _checked_weight(sample_weight: ArrayLike | None, n: int) -> Array:
+    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != (n,) or not (np.isfinite(weight) & (weight > 0)).all():
+        raise ValueError(
+            f"sample_weight must hold a positive number for each of the {n} samples, got an array "
+            f"of shape {weight.shape}. Leave out samples without weight."
+        )
+    return weight
+
+
+def _starts(
+    X: Array,
+    n_clusters: int,
+    n_runs: int,
+    init: str,
+    rng: np.random.RandomState,
+    weight: Array | float = 1.0,
+) -> Array:
     """Return the first centers of every run, all of them samples."""
     if init == "random":
         return X[np.stack([rng.permutation(len(X))[:n_clusters] for _ in range(n_runs)])]
@@ -150,11 +172,11 @@ def _starts(X: Array, n_clusters: int, n_runs: int, init: str, rng: np.random.Ra
     # Run by run, so that more runs do not change the first ones.
     uniform = rng.random_sample((n_runs, n_clusters, trials))
     size = max(1, _BATCH_BYTES // (8 * len(X) * trials))
-    drawn = [_plus_plus(X, uniform[batch]) for batch in gen_batches(n_runs, size)]
+    drawn = [_plus_plus(X, weight, uniform[batch]) for batch in gen_batches(n_runs, size)]
     return X[np.concatenate(drawn)]
 
 
-def _plus_plus(X: Array, uniform: Array) -> Indices:
+def _plus_plus(X: Array, weight: Array | float, uniform: Array) -> Indices:
     """Draw the samples of k-means++ for all runs, one center after another."""
     n_runs, n_clusters, trials = uniform.shape
     every, squares = np.arange(n_runs), _squares(X)
@@ -162,7 +184,7 @@ def _plus_plus(X: Array, uniform: Array) -> Indices:
     # Without a center all samples are equally likely, and farther away than from any center.
     closest = np.full((n_runs, len(X)), 2.0**900)
     for step in range(n_clusters):
-        cumulated = np.cumsum(closest, axis=1)
+        cumulated = np.cumsum(closest * weight, axis=1)
         # Strictly below the total, so that no sample of distance zero is drawn after the last.
         heights = uniform[:, step, : trials if step else 1] * cumulated[:, -1:]
         pairs = zip(cumulated, heights, strict=True)
@@ -173,7 +195,7 @@ def _plus_plus(X: Array, uniform: Array) -> Indices:
         # A sample is never drawn twice while others are left: rounding must not keep it apart.
         distances[np.arange(chosen.size), chosen] = 0.0
         distances = np.clip(distances.reshape(n_runs, -1, len(X)), 0.0, closest[:, None])
-        best = distances.sum(axis=2).argmin(axis=1)
+        best = (distances * weight).sum(axis=2).argmin(axis=1)
         drawn[:, step] = candidates[every, best]
         closest = distances[every, best]
     return drawn
@@ -182,8 +204,8 @@ def _plus_plus(X: Array, uniform: Array) -> Indices:
 class _Samples:
     """Samples to cluster, in units of their largest entry."""
 
-    def __init__(self, X: Array) -> None:
-        self.X, self.squares = X, _squares(X)
+    def __init__(self, X: Array, weight: Array) -> None:
+        self.X, self.squares, self.weight = X, _squares(X), weight
         self.n, self.d = X.shape
         # With [-2c, |c|^2, 1] on the other side, one product gives whole squared distances.
         self.extended = np.ones((self.d + 2, self.n), dtype=np.float32)
@@ -198,10 +220,11 @@ class _Samples:
         for iteration in range(1, max_iter + 1):
             before, last = labels[active], centers[active]
             after = self._nearest(last)
-            counts, filled = self._fill_empty_clusters(after, last)
+            filled = self._fill_empty_clusters(after, last)
             sums += self._exchanged(before, after, last.shape)
-            sums[counts == 0] = 0.0
-            means = _means(sums, counts, last)
+            weights = self._weights(after, last.shape[1])
+            sums[weights == 0] = 0.0
+            means = _means(sums, weights, last)
             unchanged = (after == before).all(axis=1)
             labels[active], centers[active], n_iter[active] = after, means, iteration
             hasty[active] = ~unchanged | filled
@@ -239,8 +262,15 @@ class _Samples:
             labels[run, doubt[run]] = distances.argmin(axis=1)
         return labels
 
-    def _fill_empty_clusters(self, labels: Labels, centers: Array) -> tuple[Indices, Mask]:
-        """Give clusters without samples the farthest ones; return sizes and the runs touched."""
+    def _weights(self, labels: Labels, k: int) -> Array:
+        """Return the weight of every cluster (column) in every run (row)."""
+        flat = labels + k * np.arange(len(labels))[:, None]
+        of_samples = np.broadcast_to(self.weight, labels.shape).ravel()
+        weights = np.bincount(flat.ravel(), of_samples, len(labels) * k)
+        return np.asarray(weights.reshape(-1, k), dtype=np.float64)
+
+    def _fill_empty_clusters(self, labels: Labels, centers: Array) -> Mask:
+        """Give clusters without samples the farthest ones; return the runs touched."""
         counts = _counts(labels, centers.shape[1])
         touched = np.zeros(len(counts), dtype=bool)
         for run in np.flatnonzero((counts == 0).any(axis=1)):
@@ -254,7 +284,7 @@ class _Samples:
                 counts[run, cluster] = 1
                 labels[run, sample] = cluster
                 touched[run] = True
-        return counts, touched
+        return touched
 
     def _exchanged(self, before: Labels, after: Labels, shape: tuple[int, ...]) -> Array:
         """Return the sums of the samples that came to each cluster, less those that left it."""
@@ -265,7 +295,7 @@ class _Samples:
         leaving = before.ravel()[changed] >= 0
         rows = np.concatenate([came, left[leaving]])
         columns = np.concatenate([samples, samples[leaving]])
-        signs = np.where(np.arange(rows.size) < came.size, 1.0, -1.0)
+        signs = np.where(np.arange(rows.size) < came.size, 1.0, -1.0) * self.weight[columns]
         exchange = sparse.csr_array((signs, (rows, columns)), shape=(shape[0] * shape[1], self.n))
         return np.reshape(exchange @ self.X, shape)
 
@@ -273,16 +303,16 @@ class _Samples:
         """Compute centers and inertia afresh, free of the rounding of many small updates."""
         unassigned, k = np.full_like(labels, -1), centers.shape[1]
         sums = self._exchanged(unassigned, labels, centers.shape)
-        centers = _means(sums, _counts(labels, k), centers)
+        centers = _means(sums, self._weights(labels, k), centers)
         if hasty.any():
             # These ended with a movement of the centers: the labels have to follow.
             self._decide_exactly(labels, centers, np.repeat(hasty[:, None], self.n, axis=1))
             sums = self._exchanged(unassigned, labels, centers.shape)
-        total = self.squares.sum()
-        inertia = total + np.einsum("rk,rk->r", _counts(labels, k), _squares(centers))
+        total = (self.squares * self.weight).sum()
+        inertia = total + np.einsum("rk,rk->r", self._weights(labels, k), _squares(centers))
         inertia -= 2.0 * np.einsum("rkd,rkd->r", centers, sums)
         for run in np.flatnonzero(inertia < 1e-3 * total):
-            inertia[run] = _squares((self.X - centers[run, labels[run]]).ravel())
+            inertia[run] = self.weight @ _squares(self.X - centers[run, labels[run]])
         return labels, inertia, centers
 
 
@@ -295,6 +325,7 @@ def _counts(labels: Labels, k: int) -> Indices:
     return np.bincount(flat.ravel(), minlength=len(labels) * k).reshape(-1, k)
 
 
-def _means(sums: Array, counts: Indices, otherwise: Array) -> Array:
+def _means(sums: Array, weights: Array, otherwise: Array) -> Array:
     """Return the means of clusters, and something else for those without samples."""
-    return np.where(counts[..., None] > 0, sums / np.maximum(counts, 1)[..., None], otherwise)
+    filled = weights[..., None] > 0
+    return np.where(filled, sums / np.where(filled, weights[..., None], 1.0), otherwise)

@@ -15,15 +15,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from scipy import sparse
 
 from bsufs._typing import Array, Indices
 from bsufs.scatter._accumulate import ScatterAccumulator, memory_for_scatter, safe_unit_exponent
 from bsufs.scatter._base import Scatter
+from bsufs.scatter._clearing import Beside, Clearing
 from bsufs.scatter._dense import DenseScatter, FactoredScatter
 from bsufs.scatter._sparse import SparseScatter
 
 __all__ = [
+    "Clearing",
     "DenseScatter",
     "FactoredScatter",
     "Scatter",
@@ -36,7 +39,11 @@ __all__ = [
 
 
 def make_scatter(
-    X: Any, sample_weight: Array | None = None, order: Indices | None = None
+    X: Any,
+    sample_weight: Array | None = None,
+    order: Indices | None = None,
+    level: Array | None = None,
+    regressors: Array | None = None,
 ) -> Scatter:
     """Return the scatter operator of some data, of the kind that suits their shape.
 
@@ -48,6 +55,10 @@ def make_scatter(
         Non-negative weights, not all zero.
     order : array of int of shape (n_features,), optional
         The column that comes first, second and so on in the operator; as they come by default.
+    level : array of shape (n_features,), optional
+        Weights, in that order, of the mean that is taken off each row.
+    regressors : array of shape (n_samples, n_regressors), optional
+        The data are cleared of what a regression on these explains, once the row means are off.
 
     Returns
     -------
@@ -63,9 +74,19 @@ def make_scatter(
     array([[8., 6.],
            [6., 6.]])
     """
-    if sparse.issparse(X):
-        return SparseScatter(X, sample_weight, order)
     n, d = X.shape
-    accumulator = ScatterAccumulator(d, order)
-    accumulator.add(X, sample_weight, tall=n >= d)
-    return accumulator.scatter()
+    if level is None and regressors is None:
+        if sparse.issparse(X):
+            return SparseScatter(X, sample_weight, order)
+        accumulator = ScatterAccumulator(d, order)
+        accumulator.add(X, sample_weight, tall=n >= d)
+        return accumulator.scatter()
+    level = np.zeros(d) if level is None else level
+    regressors = np.empty((n, 0)) if regressors is None else regressors
+    if sparse.issparse(X):
+        return SparseScatter(X, sample_weight, order).without(level, regressors, sample_weight)
+    order = np.arange(d) if order is None else order
+    behind = np.arange(d, d + regressors.shape[1])
+    accumulator = ScatterAccumulator(d + behind.size, np.concatenate([order, behind]))
+    accumulator.add(Beside(X, regressors), sample_weight, tall=n >= d)
+    return accumulator.scatter().cleared(level)

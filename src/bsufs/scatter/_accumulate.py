@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter._base import Scatter, batches
+from bsufs.scatter._clearing import Beside
 from bsufs.scatter._dense import DenseScatter, FactoredScatter
 
 # Squares of entries within this range neither overflow nor vanish, whatever is summed.
@@ -47,10 +48,10 @@ class ScatterAccumulator:
         self._high = np.full(n_features, -np.inf)
         self._mean = np.zeros(n_features)
         self._S: Array | None = None
-        self._kept: list[tuple[NDArray[Any], Array | None]] = []
+        self._kept: list[tuple[NDArray[Any] | Beside, Array | None]] = []
 
     def add(
-        self, X: NDArray[Any], sample_weight: Array | None = None, *, tall: bool = False
+        self, X: NDArray[Any] | Beside, sample_weight: Array | None = None, *, tall: bool = False
     ) -> None:
         """Take in a batch of rows, which may be kept: hand in a copy if it will be written to.
 
@@ -91,7 +92,7 @@ class ScatterAccumulator:
         if self._S is not None or self.n_rows >= self.n_features:
             self._fold_kept_rows()
 
-    def _note_extremes(self, X: NDArray[Any]) -> None:
+    def _note_extremes(self, X: NDArray[Any] | Beside) -> None:
         self._widen(self._ordered(X.min(axis=0)), self._ordered(X.max(axis=0)))
 
     def _widen(self, low: NDArray[Any], high: NDArray[Any]) -> None:

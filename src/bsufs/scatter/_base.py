@@ -17,6 +17,7 @@ import numpy as np
 from scipy import linalg
 
 from bsufs._typing import Array, Indices, Mask
+from bsufs.scatter._clearing import Clearing
 from bsufs.scatter._eigen import NumberWanted
 from bsufs.stiefel import flip_signs
 
@@ -49,6 +50,8 @@ class Scatter(ABC):
     unit_exponent : int
         The data were divided by 2**unit_exponent so that squares of very large or very small
         entries stay in range; multiply S by 4**unit_exponent for the scatter as they came.
+    clearing : Clearing or None
+        What the data were cleared of, see `cleared`.
     restriction_pays : float
         Share of the columns that must go before `restricted` is worth its memory.
     rows_at_once : int
@@ -61,6 +64,7 @@ class Scatter(ABC):
     max_rank: int
     factor: float = 1.0
     unit_exponent: int = 0
+    clearing: Clearing | None = None
     restriction_pays: float = 0.2
     rows_at_once: int = 1
 
@@ -109,7 +113,22 @@ class Scatter(ABC):
         numbers: Any = np.flatnonzero(features) if features.dtype == bool else features
         other = self._restricted(numbers)
         other.factor, other.unit_exponent = self.factor, self.unit_exponent
+        other.clearing = None if self.clearing is None else self.clearing.at(numbers)
         return other
+
+    def cleared(self, level: Array) -> Scatter:
+        """Return the operator of the first columns, cleared of what the others behind them explain.
+
+        `level` has an entry for each of the first columns: the weights of the mean that is taken
+        off each row before the regression, see `Clearing`. This operator is not to be used again.
+        """
+        other, clearing = self._cleared(level)
+        other.factor, other.unit_exponent = self.factor, self.unit_exponent
+        other.clearing = clearing
+        return other
+
+    def _cleared(self, level: Array) -> tuple[Scatter, Clearing | None]:
+        raise NotImplementedError
 
     def scaled(self, factor: float) -> Self:
         """Return factor * S, sharing all memory with this operator."""

@@ -17,6 +17,7 @@ from scipy import linalg
 from bsufs._dask import call, compute, persist, total
 from bsufs._typing import Array, Indices
 from bsufs.scatter._base import RIDGE, Scatter, ridged_cholesky
+from bsufs.scatter._clearing import nothing_left, whitening
 from bsufs.scatter._dense import LARGEST_GRAM, FactoredScatter
 from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix, pairs_of_operator
 
@@ -113,6 +114,28 @@ class ColumnScatter(Scatter):
         ]
         return ColumnScatter(blocks, self.n_rows, self.total_weight, self._squares[features])
 
+    def _cleared(self, level: Array) -> tuple[Scatter, None]:
+        d = level.size
+        Z = self.columns(np.arange(d, self.shape[0]))
+        kept = [block for block in self.blocks if block.features[0] < d]
+        before = ColumnScatter(kept, self.n_rows, self.total_weight, self._squares[:d])
+        means = total(before.each(np.matmul, before.pieces(level)))
+        basis = call(_same, Z @ whitening(Z.T @ Z))
+        columns = before.each(
+            _cleared_columns, before.pieces(level), means, basis, before.pieces(before._squares)
+        )
+        blocks = [Block(X, block.features) for X, block in zip(persist(columns), kept, strict=True)]
+        after = ColumnScatter(blocks, self.n_rows, self.total_weight, before._squares)
+        after._squares = after.gathered(after.each(_sums_of_squares))
+        return after, None
+
+    def beside(self, Z: Array) -> ColumnScatter:
+        """Return the operator with centered regressors behind the columns."""
+        behind = np.arange(self.shape[0], self.shape[0] + Z.shape[1])
+        squares = np.concatenate([self._squares, _sums_of_squares(Z)])
+        blocks = [*self.blocks, Block(call(_same, Z), behind)]
+        return ColumnScatter(blocks, self.n_rows, self.total_weight, squares)
+
     def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
         if self.n_rows <= LARGEST_GRAM:
             (gram,) = compute([total(self.each(_sample_gram))])
@@ -149,6 +172,17 @@ def _same(value: Any) -> Any:
 
 def _transposed_image(X: Array, Y: Array) -> Array:
     return X.T @ Y
+
+
+def _sums_of_squares(X: Array) -> Array:
+    return np.einsum("ij,ij->j", X, X)
+
+
+def _cleared_columns(X: Array, level: Array, means: Array, basis: Array, before: Array) -> Array:
+    X = X - np.multiply.outer(means, level > 0)
+    X -= basis @ (basis.T @ X)
+    X[:, nothing_left(before, _sums_of_squares(X))] = 0.0
+    return X
 
 
 def _sample_image(X: Array, y: Array) -> Array:

@@ -10,6 +10,7 @@ from scipy import linalg
 
 from bsufs._typing import Array, Indices
 from bsufs.scatter._base import RIDGE, Scatter, batches
+from bsufs.scatter._clearing import Clearing, clear_matrix, clear_rows
 from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix, pairs_of_operator
 
 # With more samples than this, products with the data are cheaper than their Gram matrix.
@@ -38,6 +39,10 @@ class DenseScatter(Scatter):
 
     def _restricted(self, features: Indices) -> DenseScatter:
         return DenseScatter(self.S[np.ix_(features, features)], self.total_weight, self.max_rank)
+
+    def _cleared(self, level: Array) -> tuple[DenseScatter, Clearing]:
+        S, clearing = clear_matrix(self.S, level)
+        return DenseScatter(np.ascontiguousarray(S), self.total_weight, self.max_rank), clearing
 
     def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
         return pairs_of_matrix(self.S, n_wanted, most)
@@ -74,6 +79,10 @@ class FactoredScatter(Scatter):
 
     def _restricted(self, features: Indices) -> FactoredScatter:
         return FactoredScatter(self.Xc[:, features], self.total_weight)
+
+    def _cleared(self, level: Array) -> tuple[FactoredScatter, Clearing]:
+        Xc, clearing = clear_rows(self.Xc, level)
+        return FactoredScatter(Xc, self.total_weight), clearing
 
     def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
         # On the side of the samples, where there are fewer numbers.

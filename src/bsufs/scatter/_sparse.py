@@ -6,6 +6,7 @@ import copy
 import itertools
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,36 @@ from scipy import sparse
 from bsufs._typing import Array, Indices
 from bsufs.scatter._accumulate import safe_unit_exponent
 from bsufs.scatter._base import BATCH_BYTES, Scatter
+from bsufs.scatter._clearing import Clearing, nothing_left, weighted_mean, whitening
 from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix, pairs_of_operator
 
 # Up to this size the Gram matrix of the shorter side is small beside what else is there.
 _SMALL = 128
+
+
+@dataclass(frozen=True)
+class _LowRank:
+    """What is taken off centered rows: L (one row per sample) times R' (one column per feature).
+
+    `across` is Xc'L and `gram` L'L, with the weights of the rows.
+    """
+
+    left: Array
+    right: Array
+    across: Array
+    gram: Array
+
+    def at(self, columns: Indices) -> _LowRank:
+        return replace(self, right=self.right[columns], across=self.across[columns])
+
+    def of_block(self, rows: Any, columns: Any) -> Array:
+        """Return by how much (Xc - L R')'(Xc - L R') differs from Xc'Xc."""
+        to_right = self.right[rows] @ self.gram - self.across[rows]
+        return to_right @ self.right[columns].T - self.right[rows] @ self.across[columns].T
+
+    def of_diagonal(self) -> Array:
+        mixed = self.right @ self.gram - 2.0 * self.across
+        return np.einsum("ij,ij->i", mixed, self.right)
 
 
 class SparseScatter(Scatter):
@@ -25,7 +52,8 @@ class SparseScatter(Scatter):
 
     The non-zeros are shared with the caller's matrix where that is CSR of float64; only their
     column numbers are copied, to bring the columns in order. Products run over blocks of rows, so
-    that beside X and the result there is no array as long as X.
+    that beside X and the result there is no array as long as X. What the data are cleared of is
+    taken off the same way: Xc - L R' with few columns in L and R.
     """
 
     # A copy of the non-zeros pays when about half of them have gone.
@@ -61,6 +89,32 @@ class SparseScatter(Scatter):
         self._weight = sample_weight
         self._mean: Array = self._column_sums() / self.total_weight
         self._variation: Array = self._squared_deviations()
+
+        self._low_rank: _LowRank | None = None
+
+    def without(self, level: Array, regressors: Array, sample_weight: Array | None) -> Scatter:
+        """Return the operator of the rows without their means and what regressors explain.
+
+        See `Scatter.cleared`; both are given as they come, rows without weight among them.
+        """
+        weight = self._weight
+        Z = np.ldexp(regressors, -self.unit_exponent)
+        if sample_weight is not None and not sample_weight.all():
+            Z = Z[sample_weight > 0]
+        left = np.column_stack([self._X @ level, Z])
+        left -= weighted_mean(left, weight)
+        weighted = left if weight is None else left * weight[:, None]
+        across = self._X.T @ weighted - np.multiply.outer(self._mean, weighted.sum(axis=0))
+        gram = left.T @ weighted
+        basis = whitening(gram[1:, 1:])
+        explained = across[:, 1:] - np.multiply.outer(level > 0, gram[0, 1:])
+        clearing = Clearing(level, basis @ (explained @ basis).T)
+        other = copy.copy(self)
+        other.clearing = clearing
+        other._low_rank = _LowRank(left, clearing.by_column, across, gram)
+        after = self._variation + other._low_rank.of_diagonal()
+        other._variation = np.where(nothing_left(self._variation, after), 0.0, after)
+        return other
 
     def _column_sums(self) -> Array:
         weight = np.ones(self._X.shape[0]) if self._weight is None else self._weight
@@ -121,6 +175,7 @@ class SparseScatter(Scatter):
             other._X = sparse.csr_array(self._X[:, columns])
         other._mean = self._mean[columns]
         other._variation = self._variation[columns]
+        other._low_rank = None if self._low_rank is None else self._low_rank.at(columns)
         other.shape = (columns.size, columns.size)
         other.max_rank = min(self.max_rank, columns.size)
         return other
@@ -129,6 +184,8 @@ class SparseScatter(Scatter):
         """Return Xc W, for more features than samples."""
         centered: Array = self._X @ W
         centered -= self._mean @ W
+        if self._low_rank is not None:
+            centered -= self._low_rank.left @ (self._low_rank.right.T @ W)
         if self._weight is not None:
             centered *= _as_column(np.sqrt(self._weight), centered)
         return centered
@@ -139,11 +196,13 @@ class SparseScatter(Scatter):
             Y = Y * _as_column(np.sqrt(self._weight), Y)
         image: Array = self._X.T @ Y
         image -= np.multiply.outer(self._mean, Y.sum(axis=0))
+        if self._low_rank is not None:
+            image -= self._low_rank.right @ (self._low_rank.left.T @ Y)
         return image
 
     def _product(self, W: Array) -> Array:
         n, d = self._X.shape
-        shift = self._mean @ W
+        shift, low_rank = self._mean @ W, self._low_rank
         product, left = np.zeros(W.shape), np.zeros(W.shape[1:])
         width = max(1, W.size // d)
         # As many rows at a time as keep X W small, but no smaller than the result it is added to.
@@ -151,9 +210,13 @@ class SparseScatter(Scatter):
         for rows, block in self._row_blocks(max(1, math.ceil(self._X.nnz / n_blocks))):
             centered = block @ W
             centered -= shift
+            if low_rank is not None:
+                centered -= low_rank.left[rows] @ (low_rank.right.T @ W)
             if self._weight is not None:
                 centered *= _as_column(self._weight[rows], centered)
             product += block.T @ centered
+            if low_rank is not None:
+                product -= low_rank.right @ (low_rank.left[rows].T @ centered)
             left += centered.sum(axis=0)
         # What is left of the sum over rows is rounding, which a large mean would blow up.
         product -= np.multiply.outer(self._mean, left)
@@ -171,6 +234,8 @@ class SparseScatter(Scatter):
                 left.data *= np.repeat(self._weight[samples], np.diff(left.indptr))
             block += (left.T @ (X if everything else X[:, columns])).toarray()
         block -= self.total_weight * np.multiply.outer(self._mean[rows], self._mean[columns])
+        if self._low_rank is not None:
+            block += self._low_rank.of_block(rows, columns)
         return block
 
     def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Integral, Real
@@ -22,6 +22,7 @@ from bsufs.selectors._columns import feature_mask
 from bsufs.selectors._dask_input import check_columns, chosen_columns, is_dask
 from bsufs.selectors._data import FitData
 from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._nuisance import adjusted_columns, as_codes
 from bsufs.selectors._validation import (
     checked_weight,
     non_finite,
@@ -80,7 +81,8 @@ class LazyTransform:
         """
         inherited: Any = super()
         if not is_dask(X):
-            return inherited.transform(X)
+            # Text to adjust for is never selected, and must not turn numbers into objects.
+            return inherited.transform(as_codes(X, getattr(self, "adjust_for", None))[0])
         check_is_fitted(self)
         check_columns(self, X, reset=False)
         return chosen_columns(X, inherited.get_support())
@@ -123,6 +125,9 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
     """
 
     _accepts_sparse: bool = False
+    # Whether the data may still be cleared of a nuisance, which only what follows from their
+    # scatter and `FitData.some_rows` knows of.
+    _clears: bool = False
     # A subclass with more parameters names theirs too; one without needs no such table.
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_features_to_select": NUMBER_OF_FEATURES
@@ -157,10 +162,10 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
 
     def _fit_data(self, X: Any, sample_weight: Any) -> FitData:
         """Return checked data; as they are where somebody else has checked them."""
+        if isinstance(X, FitData) and not self._clears:
+            X = X.cleared
         if isinstance(X, FitData) and (self._accepts_sparse or not sparse.issparse(X.X)):
-            self.n_features_in_ = X.X.shape[1]
-            if X.names is not None:
-                self.feature_names_in_ = X.names
+            self._note_columns(X)
             return X
         X = X.X if isinstance(X, FitData) else X
         X, weight = self._validated(X, sample_weight, reset=True)
@@ -168,6 +173,15 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         if weight is not None:
             require_positive_weight(weight)
         return FitData(X, weight, self._feature_names())
+
+    def _note_columns(self, data: FitData) -> None:
+        self.n_features_in_ = data.n_features
+        if data.names is not None:
+            self.feature_names_in_ = data.names
+
+    def _to_be_cleared(self, data: FitData, texts: Mapping[str, Any]) -> FitData:
+        """Return data that say what they are to be cleared of; some columns may have been text."""
+        return data
 
     @contextmanager
     def _forgetting_on_failure(self, keep: frozenset[str] = frozenset()) -> Iterator[None]:
@@ -216,20 +230,26 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
             )
             for name in ("must_keep", "never_keep")
         )
+        names, adjust_for = self._feature_names(), getattr(self, "adjust_for", None)
+        barred |= adjusted_columns(adjust_for, self.n_features_in_, names)
         both = np.flatnonzero(forced & barred)
         if both.size:
-            names = self._feature_names()
             which = [int(i) if names is None else str(names[i]) for i in both]
             raise ValueError(
-                f"must_keep and never_keep must have no feature in common, but both hold {which}. "
-                "Take it out of one of them."
+                f"must_keep and {self._leaves_out()} must have no feature in common, but both hold "
+                f"{which}. Take it out of one of them."
             )
         if barred.all():
             raise ValueError(
-                "never_keep must leave at least one feature to select, but it holds all "
+                f"{self._leaves_out()} must leave at least one feature to select, but it holds all "
                 f"{barred.size}. Shorten it."
             )
         return forced, barred
+
+    def _leaves_out(self) -> str:
+        """Return the parameters that say which features are never selected."""
+        adjusts = getattr(self, "adjust_for", None) is not None
+        return "never_keep or adjust_for" if adjusts else "never_keep"
 
     def _wanted(self) -> int | float | str:
         """Return what the caller passed as the number of features."""
@@ -244,7 +264,7 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         allowed = barred.size - n_barred
         k = int(asked) if isinstance(asked, Integral) else max(1, round(asked * allowed))
         if k > allowed:
-            without = f" without the {n_barred} in never_keep" if n_barred else ""
+            without = f" without the {n_barred} in {self._leaves_out()}" if n_barred else ""
             raise ValueError(
                 f"n_features_to_select must be at most the number of features{without}, "
                 f"{allowed}, got {asked!r}. Ask for fewer, or for 'auto'."

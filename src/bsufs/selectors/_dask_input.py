@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from bsufs.scatter._accumulate import centered_rows
 from bsufs.selectors._cluster_shares import Clusters, LocalRows, SampleOfRows
 from bsufs.selectors._columns import ContentKey
 from bsufs.selectors._data import ColumnProblem, FitData
+from bsufs.selectors._nuisance import KnownColumns, Nuisance
 from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._validation import (
     NonFinite,
@@ -81,6 +82,14 @@ def chosen_columns(X: Any, support: Any) -> Any:
     return X.iloc[:, list(columns)] if _is_frame(X) else X[:, columns]
 
 
+# Returns what to adjust for that is no column of X, given a number of rows and their weights.
+Values = Callable[[int, Array | None], Array]
+
+
+def _no_values(n_rows: int, weight: Array | None) -> Array:
+    return np.empty((n_rows, 0))
+
+
 class DaskData(FitData):
     """A Dask collection: its scatter, and rows where they are.
 
@@ -89,10 +98,21 @@ class DaskData(FitData):
     workers. The shorter axis is never cut: what the workers exchange has its length.
     """
 
-    def __init__(self, X: Any, sample_weight: Any, names: Any) -> None:
+    def __init__(
+        self,
+        X: Any,
+        sample_weight: Any,
+        names: Any,
+        known: KnownColumns | None = None,
+        values: Values = _no_values,
+    ) -> None:
         super().__init__(X, names=names)
+        nothing = np.zeros(X.shape[1], dtype=bool)
+        self._known = known or KnownColumns(nothing, nothing)
         facts = _by_columns if self._cut_by_columns else _by_rows
-        self.scatter, self.order = facts(X, sample_weight, names)
+        self.scatter, self.order, self.sample_weight, self._Z = facts(
+            X, sample_weight, names, self._known, values
+        )
 
     @property
     def _cut_by_columns(self) -> bool:
@@ -100,25 +120,33 @@ class DaskData(FitData):
 
     def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
         """Return a sample of the rows, here or with the workers."""
-        held = problem.scatter.centered_rows()
-        if held is not None:
-            numbers = sample.numbers(len(held))
-            return LocalRows.of(held if numbers is None else held[numbers], 0)
+        weight = self.sample_weight
         if self._cut_by_columns:
+            # The workers hold no rows without weight.
+            weight = None if weight is None else weight[weight > 0]
+            numbers = sample.numbers(self.X.shape[0] if weight is None else weight.size)
+            held = problem.scatter.centered_rows()
+            if held is not None:
+                return _as_local_rows(held, numbers, weight)
             scatter: Any = self.scatter
-            return DaskRows(scatter, problem.places, sample.numbers(self.X.shape[0]))
-        rows = _gathered_rows(self.X, sample)
-        return LocalRows.of(rows[:, problem.order], problem.scatter.unit_exponent)
+            return DaskRows(scatter, problem.places, numbers, weight)
+        rows, numbers = _gathered_rows(self.X, sample, weight)
+        Z = np.hstack([rows[:, self._known.named(self.order)], self._Z[numbers]])
+        return problem.local_rows(rows, Z, None if weight is None else weight[numbers])
 
 
 class DaskRows:
     """Rows of data in column blocks: every worker has some columns of all of them."""
 
-    def __init__(self, scatter: Any, places: Indices, rows: Indices | None) -> None:
+    def __init__(
+        self, scatter: Any, places: Indices, rows: Indices | None, weight: Array | None
+    ) -> None:
         self._scatter = scatter
         self._places = places
         self._rows = rows
         self.n_rows = scatter.n_rows if rows is None else rows.size
+        self._all_weights = weight
+        self.weight = weight if weight is None or rows is None else weight[rows]
 
     def __matmul__(self, V: Array) -> Array:
         from bsufs._dask import compute, total
@@ -126,26 +154,39 @@ class DaskRows:
         spread = np.zeros((self._scatter.shape[0], V.shape[1]))
         spread[self._places] = V
         pieces = self._scatter.pieces(spread)
-        (product,) = compute([total(self._scatter.each(_image, self._rows, pieces))])
+        (product,) = compute(
+            [total(self._scatter.each(_image, self._rows, self._all_weights, pieces))]
+        )
         return product
 
     def columns(self, which: Indices) -> Array:
         """Bring some of the columns here."""
         X: Array = self._scatter.columns(self._places[which])
-        return LocalRows.of(X if self._rows is None else X[self._rows], 0).columns(slice(None))
+        return _as_local_rows(X, self._rows, self._all_weights).columns(slice(None))
 
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""
-        lazy = self._scatter.each(_shares, self._rows, tuple(found))
+        lazy = self._scatter.each(_shares, self._rows, self._all_weights, tuple(found))
         return self._scatter.gathered(lazy)[self._places]
 
 
-def _image(X: Array, rows: Indices | None, V: Array) -> Array:
-    return LocalRows.of(X if rows is None else X[rows], 0) @ V
+def _as_local_rows(X: Array, rows: Indices | None, weight: Array | None) -> LocalRows:
+    """Return centered rows, which are scaled by the roots of their weights, as they are."""
+    X = X if rows is None else X[rows]
+    if weight is None:
+        return LocalRows.of(X, 0)
+    weight = weight if rows is None else weight[rows]
+    return LocalRows.of(X / np.sqrt(weight)[:, None], 0, weight)
 
 
-def _shares(X: Array, rows: Indices | None, found: Sequence[Clusters]) -> Array:
-    return LocalRows.of(X if rows is None else X[rows], 0).shares_beyond_chance(found)
+def _image(X: Array, rows: Indices | None, weight: Array | None, V: Array) -> Array:
+    return _as_local_rows(X, rows, weight) @ V
+
+
+def _shares(
+    X: Array, rows: Indices | None, weight: Array | None, found: Sequence[Clusters]
+) -> Array:
+    return _as_local_rows(X, rows, weight).shares_beyond_chance(found)
 
 
 def cut_by_columns(X: Any) -> bool:
@@ -189,7 +230,9 @@ class _ColumnFacts:
         return safe_unit_exponent(self.largest)
 
 
-def _by_columns(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indices]:
+def _by_columns(
+    X: Any, sample_weight: Any, names: Any, known: KnownColumns, values: Values
+) -> tuple[Scatter, Indices, Array | None, Array]:
     from bsufs._dask import call, compute, persist
     from bsufs.scatter._columns import Block, ColumnScatter
 
@@ -197,6 +240,7 @@ def _by_columns(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indice
     require_two_rows(n_rows)
     total_weight = float(n_rows)
     weight = _weight_here(sample_weight, n_rows)
+    Z = Nuisance(known, values(n_rows, weight)).basis(weight)
     if weight is not None:
         n_rows, total_weight = int(np.count_nonzero(weight)), float(weight.sum())
     X = _in_few_column_blocks(X)
@@ -223,8 +267,11 @@ def _by_columns(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indice
         for block, fact, end in zip(columns, facts, ends, strict=True)
     ]
     scatter = ColumnScatter(blocks, n_rows, total_weight, diagonal)
-    scatter.unit_exponent = exponent
-    return scatter.here_if_small(), order
+    behind = Z if weight is None else (np.sqrt(weight)[:, None] * Z)[weight > 0]
+    named = scatter.columns(place[known.named(order)])
+    joint = scatter.beside(np.hstack([named, behind])).here_if_small()
+    joint.unit_exponent = exponent
+    return known.cleared(joint, order), order, weight, Z
 
 
 def _in_few_column_blocks(X: Any) -> Any:
@@ -290,24 +337,33 @@ def _merged_facts(parts: list[_RowFacts]) -> _RowFacts:
     return merged
 
 
-def _by_rows(X: Any, sample_weight: Any, names: Any) -> tuple[Scatter, Indices]:
+def _by_rows(
+    X: Any, sample_weight: Any, names: Any, known: KnownColumns, values: Values
+) -> tuple[Scatter, Indices, Array | None, Array]:
     from bsufs._dask import call, compute, merged
 
     blocks, lengths = _row_blocks(X)
     ends = list(itertools.accumulate(lengths))
     weight = _weight_here(sample_weight, ends[-1])
     require_two_rows(ends[-1])
+    Z = Nuisance(known, values(ends[-1], weight)).basis(weight)
     # The key of a column weighs every row by its number, so a block must know its first one.
     parts = [
         call(
-            _row_facts, block, end - length, None if weight is None else weight[end - length : end]
+            _row_facts,
+            block,
+            end - length,
+            None if weight is None else weight[end - length : end],
+            Z[end - length : end] if Z.size else None,
         )
         for block, length, end in zip(blocks, lengths, ends, strict=True)
     ]
     (facts,) = compute([merged(parts, _merged_facts)])
     _raise_if_wrong([facts.wrong], names)
     order = np.argsort(facts.key, kind="stable")
-    return facts.sums.scatter().restricted(order), order
+    behind = np.arange(order.size, order.size + Z.shape[1])
+    joint = facts.sums.scatter().restricted(np.concatenate([order, known.named(order), behind]))
+    return known.cleared(joint, order), order, weight, Z
 
 
 def _row_blocks(X: Any) -> tuple[list[Any], list[int]]:
@@ -322,13 +378,13 @@ def _row_blocks(X: Any) -> tuple[list[Any], list[int]]:
     return blocks, list(X.chunks[0])
 
 
-def _gathered_rows(X: Any, sample: RowSample) -> Array:
-    """Bring a sample of the rows here."""
+def _gathered_rows(X: Any, sample: RowSample, weight: Array | None) -> tuple[Array, Indices]:
+    """Bring a sample of the rows here; return their numbers too."""
     from bsufs._dask import call, compute
 
     blocks, lengths = _row_blocks(X)
     ends = np.cumsum(lengths)
-    numbers = sample.numbers(int(ends[-1]))
+    numbers = sample.among(int(ends[-1]), weight)
     numbers = np.arange(ends[-1]) if numbers is None else numbers
     first = np.searchsorted(numbers, ends - lengths)
     last = np.searchsorted(numbers, ends)
@@ -337,21 +393,24 @@ def _gathered_rows(X: Any, sample: RowSample) -> Array:
         for block, start, stop, end, length in zip(blocks, first, last, ends, lengths, strict=True)
         if start < stop
     ]
-    return np.concatenate(compute(wanted))
+    return np.concatenate(compute(wanted)), numbers
 
 
 def _some_rows(block: Any, numbers: Indices) -> Any:
     return _as_floats(block.iloc[numbers] if hasattr(block, "iloc") else block[numbers])
 
 
-def _row_facts(block: Any, first_row: int, weight: Array | None) -> _RowFacts:
+def _row_facts(
+    block: Any, first_row: int, weight: Array | None, Z: Array | None = None
+) -> _RowFacts:
     X = _as_floats(block)
     key = ContentKey(X.shape[1], first_row)
     key.add(X)
     wrong = non_finite(X)
-    sums = ScatterAccumulator(X.shape[1])
+    joint = X if Z is None else np.hstack([X, Z])
+    sums = ScatterAccumulator(joint.shape[1])
     if wrong is None:
-        sums.add(X, weight)
+        sums.add(joint, weight)
     return _RowFacts(sums, key.values, wrong and wrong.moved(first_row, 0))
 
 

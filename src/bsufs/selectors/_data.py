@@ -7,11 +7,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from bsufs._typing import Array, Indices, Mask
-from bsufs.scatter import Scatter, make_scatter
+from bsufs.scatter import Scatter, make_scatter, safe_unit_exponent
 from bsufs.selectors._cluster_shares import LocalRows, SampleOfRows
 from bsufs.selectors._columns import canonical_order, column_variances
+from bsufs.selectors._nuisance import Nuisance
 from bsufs.selectors._row_sample import RowSample
 from bsufs.solvers.components import require_variation
 
@@ -30,9 +32,18 @@ class FitData:
         Non-negative weights, not all zero.
     names : sequence of str, optional
         Names of the features.
+    nuisance : Nuisance, optional
+        What `scatter`, `variances`, `columns` and `some_rows` are cleared of; X itself is not.
     """
 
-    def __init__(self, X: Any, sample_weight: Array | None = None, names: Any = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        sample_weight: Array | None = None,
+        names: Any = None,
+        nuisance: Nuisance | None = None,
+    ) -> None:
+        self.nuisance = nuisance
         self.X = X
         self.sample_weight = sample_weight
         self.names = None if names is None else np.asarray(names, dtype=object)
@@ -60,12 +71,59 @@ class FitData:
     @cached_property
     def scatter(self) -> Scatter:
         """The scatter operator of `ordered`."""
-        return make_scatter(self.X, self.sample_weight, self.order)
+        if self.nuisance is None:
+            return make_scatter(self.X, self.sample_weight, self.order)
+        level = self.nuisance.columns.level[self.order]
+        return make_scatter(self.X, self.sample_weight, self.order, level, self.regressors)
+
+    @cached_property
+    def regressors(self) -> Array:
+        """What the columns are adjusted for, orthonormal and in the units of X."""
+        assert self.nuisance is not None
+        exponent = safe_unit_exponent(float(max(self.X.max(), -self.X.min())))
+        return np.ldexp(self.nuisance.basis(self.sample_weight), exponent)
 
     @cached_property
     def variances(self) -> Array:
         """The variance of each feature, zero where all its entries agree."""
-        return column_variances(self.X)
+        return column_variances(self.X) if self.nuisance is None else self._scatter_variances()
+
+    def _scatter_variances(self) -> Array:
+        scatter = self.scatter
+        with np.errstate(over="ignore"):
+            squares = np.ldexp(scatter.diagonal(), 2 * scatter.unit_exponent)
+        return (squares / scatter.total_weight)[self.place]
+
+    def columns(self, which: Any) -> Array:
+        """Return some columns as a dense array, cleared."""
+        X = self.X[:, which]
+        X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+        if self.nuisance is None:
+            return X
+        left, right = self._cleared_of
+        cleared = X - left @ right[which].T
+        cleared[:, self.variances[which] <= 0] = 0.0
+        return cleared
+
+    @cached_property
+    def _cleared_of(self) -> tuple[Array, Array]:
+        """L and R such that X - L R' are the cleared rows."""
+        clearing = self.scatter.clearing
+        assert clearing is not None
+        return clearing.at(self.place).parts(self.X, self.regressors)
+
+    @cached_property
+    def cleared(self) -> FitData:
+        """The cleared columns as data of their own, for whoever looks at all of X."""
+        if self.nuisance is None:
+            return self
+        return FitData(self.columns(slice(None)), self.sample_weight, self.names)
+
+    def part(self, rows: Indices) -> FitData:
+        """Return some of the rows."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        nuisance = None if self.nuisance is None else self.nuisance.part(rows)
+        return FitData(self.X[rows], weight, self.names, nuisance)
 
     @cached_property
     def explained_curve(self) -> ExplainedCurve:
@@ -74,11 +132,14 @@ class FitData:
 
     def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
         """Return a sample of the rows, with the columns of a problem."""
-        scatter = problem.scatter
+        scatter, weight = problem.scatter, self.sample_weight
         rows = scatter.centered_rows()
-        if rows is not None and sample.numbers(len(rows)) is None and self.sample_weight is None:
+        if rows is not None and sample.numbers(len(rows)) is None and weight is None:
             return LocalRows.centered(rows, scatter.diagonal() / scatter.factor)
-        return LocalRows.of(sample.of(self.X)[:, problem.order], scatter.unit_exponent)
+        numbers: Any = sample.among(self.X.shape[0], weight)
+        numbers = slice(None) if numbers is None else numbers
+        Z = None if self.nuisance is None else self.regressors[numbers]
+        return problem.local_rows(self.X[numbers], Z, None if weight is None else weight[numbers])
 
 
 class ExplainedCurve:
@@ -129,6 +190,12 @@ class ColumnProblem:
             problem = cls(scatter, order, places, place, ExplainedCurve(scatter, place))
         require_variation(problem.scatter)
         return problem
+
+    def local_rows(self, rows: Any, Z: Any, weight: Array | None) -> LocalRows:
+        """Return rows of all columns, with their regressors, as a sample of the problem."""
+        X, scatter = rows[:, self.order], self.scatter
+        taken_off = None if scatter.clearing is None else scatter.clearing.parts(X, Z)
+        return LocalRows.of(X, scatter.unit_exponent, weight, taken_off)
 
     def by_column(self, values: Any) -> Any:
         """Return values in the order of the columns of X, zero for the columns left out."""

@@ -42,6 +42,16 @@ must_keep : sequence of str or int, optional
     "never_keep": """\
 never_keep : sequence of str or int, optional
     Features that are never selected: the fit goes as if they were not there.""",
+    "adjust_for": """\
+adjust_for : str, int, list of these, or array, series or data frame of n_samples rows, optional
+    What must not decide, such as a batch or a sequencing depth: names or numbers of columns of X,
+    which are then never selected, or values for each row. Numbers are taken as numbers; text,
+    categories and booleans as groups. All columns are cleared of what a linear regression with
+    intercept on it explains; `transform` still returns them as they came.""",
+    "center_rows": """\
+center_rows : bool, default=False
+    Whether to take off each row its mean over the columns (without those of `never_keep` and
+    `adjust_for`) first, for data whose rows share a level.""",
     "fitted": """\
 ranking_ : array of int of shape (n_features,)
     1 for the best feature.

@@ -39,6 +39,8 @@ _SHARED: dict[str, list[Any]] = {
     "tol": NOT_NEGATIVE,
     "must_keep": ["array-like", str, Integral, None],
     "never_keep": ["array-like", str, Integral, None],
+    "adjust_for": ["array-like", str, Integral, None],
+    "center_rows": ["boolean"],
     "random_state": ["random_state"],
 }
 

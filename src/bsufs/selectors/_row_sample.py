@@ -10,6 +10,9 @@ from sklearn.utils import check_random_state
 
 from bsufs._typing import Array, Indices
 
+# Rows whose random projections differ by less than this share of the largest are the same.
+_SAME = 1e-11
+
 
 class RowSample:
     """Rows drawn at random without replacement: the same ones from a stream as from all rows.
@@ -26,6 +29,7 @@ class RowSample:
         # There are no more slots than the rows so far can fill, twice over.
         self._drawn = np.empty(0)
         self._places = np.empty(0, dtype=np.intp)
+        self._weights = np.empty(0)
         self._rows: Array = np.empty((0, 0))
 
     def of(self, X: Any) -> Any:
@@ -40,8 +44,19 @@ class RowSample:
         drawn = copy.deepcopy(self._random).random_sample(n_rows)
         return np.sort(np.argsort(drawn, kind="stable")[: self._size])
 
-    def add(self, X: Array) -> None:
-        """Take in a batch of rows of a stream."""
+    def among(self, n_rows: int, weight: Array | None) -> Indices | None:
+        """Draw from those of some rows that have a weight; None stands for all rows."""
+        if weight is None or weight.all():
+            return self.numbers(n_rows)
+        weighty = np.flatnonzero(weight)
+        drawn = self.numbers(weighty.size)
+        return weighty if drawn is None else weighty[drawn]
+
+    def add(self, X: Array, weight: Array | None = None) -> None:
+        """Take in a batch of rows of a stream; those without weight are passed over."""
+        if weight is not None and not weight.all():
+            X, weight = X[weight > 0], weight[weight > 0]
+        weights = np.ones(X.shape[0]) if weight is None else weight
         drawn = self._random.random_sample(X.shape[0])
         places = np.arange(self._n_seen, self._n_seen + X.shape[0])
         self._n_seen += X.shape[0]
@@ -53,6 +68,7 @@ class RowSample:
         new = best[best >= n_slots] - n_slots
         left = np.setdiff1d(np.arange(n_slots), best)
         self._drawn[left], self._places[left], self._rows[left] = drawn[new], places[new], X[new]
+        self._weights[left] = weights[new]
 
     def _reserve(self, n_needed: int, n_columns: int) -> None:
         """Make room for some rows; empty slots lose against every row."""
@@ -63,6 +79,7 @@ class RowSample:
         n_more = min(self._size, max(n_needed, 2 * n_slots)) - n_slots
         self._drawn = np.append(self._drawn, np.full(n_more, np.inf))
         self._places = np.append(self._places, np.full(n_more, -1))
+        self._weights = np.append(self._weights, np.ones(n_more))
         rows = np.empty((n_slots + n_more, n_columns))
         if n_slots:
             rows[:n_slots] = self._rows
@@ -70,5 +87,44 @@ class RowSample:
 
     def rows(self) -> Array:
         """Return the rows drawn from the stream so far."""
+        return self._rows[self._filled_slots()]
+
+    def weights(self) -> Array | None:
+        """Return the weights of these rows; None where all are 1."""
+        weights = self._weights[self._filled_slots()]
+        return None if (weights == 1.0).all() else weights
+
+    def _filled_slots(self) -> Indices:
         in_order = np.argsort(self._places)
-        return self._rows[in_order[self._places[in_order] >= 0]]
+        return in_order[self._places[in_order] >= 0]
+
+
+class DistinctRows:
+    """Rows of which copies are taken together, their weights added up.
+
+    What is done with them cannot tell a weight from copies. Rows that all differ and weigh alike
+    stay as they are; otherwise they come in an order that depends on their contents alone.
+    """
+
+    def __init__(self, rows: Array, weight: Array | None) -> None:
+        n, m = rows.shape
+        # The same numbers may be rounded differently in another place of a product.
+        prints = rows @ np.random.default_rng(0).standard_normal((m, 2))
+        by_print = np.argsort(prints[:, 0], kind="stable")
+        steps = np.abs(np.diff(prints[by_print], axis=0)).max(axis=1)
+        first = np.append(True, steps > _SAME * np.abs(prints).max())
+        self.total_weight = float(n if weight is None else weight.sum())
+        # The rows that stand for all, by number.
+        self.numbers: Indices = np.arange(n)
+        self.rows, self._group = rows, np.arange(n)
+        self.weight: Array | None = None
+        if not first.all() or weight is not None:
+            self.numbers = by_print[first]
+            self.rows = rows[self.numbers]
+            self._group = np.empty(n, dtype=np.intp)
+            self._group[by_print] = np.cumsum(first) - 1
+            self.weight = np.asarray(np.bincount(self._group, weight), dtype=np.float64)
+
+    def of_all(self, labels: Any) -> Any:
+        """Give each row what was found out about the one that stands for it."""
+        return labels[:, self._group]

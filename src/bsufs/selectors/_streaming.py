@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import Any, Self
@@ -11,12 +11,22 @@ import numpy as np
 from scipy import sparse
 
 from bsufs._typing import Array, Indices, Mask
-from bsufs.scatter import Scatter, ScatterAccumulator, SparseScatter
+from bsufs.scatter import Scatter, ScatterAccumulator, SparseScatter, make_scatter
 from bsufs.selectors._base import BaseSelector
-from bsufs.selectors._cluster_shares import LocalRows, SampleOfRows
+from bsufs.selectors._cluster_shares import SampleOfRows
 from bsufs.selectors._columns import ContentKey
 from bsufs.selectors._dask_input import DaskData, check_columns, is_dask
 from bsufs.selectors._data import ColumnProblem, FitData
+from bsufs.selectors._nuisance import (
+    KnownColumns,
+    Nuisance,
+    adjusted_columns,
+    as_codes,
+    given_regressors,
+    named_regressors,
+    names_columns,
+    require_named_vary,
+)
 from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._validation import require_positive_weight, require_two_rows
 
@@ -27,17 +37,79 @@ _STREAMED = frozenset({"stream_", "n_features_in_", "feature_names_in_"})
 class StreamedSelector(BaseSelector):
     """Base class of the selectors that need little more of many rows than their scatter."""
 
+    _clears = True
+    # Parameters of the subclasses.
+    adjust_for: Any
+    center_rows: bool
+
     def _sample(self) -> RowSample | None:
         """Return where the rows go that the method wants to look at; None if it wants none."""
         return None
 
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Score and rank the features, and select the best.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+            The data: finite numbers, at least two rows. The columns of a Dask array with more of
+            them than rows stay with the workers; otherwise S is summed over blocks of rows.
+        y : None
+            Not used; there for the scikit-learn interface.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative weights; a weight w counts like w copies of the row.
+
+        Returns
+        -------
+        self
+            The fitted selector.
+        """
+        return self._fit_from_scratch(X, sample_weight)
+
     def _fit_data(self, X: Any, sample_weight: Any) -> FitData:
         if not is_dask(X):
-            return super()._fit_data(X, sample_weight)
+            X, texts = as_codes(X, self.adjust_for)
+            return self._to_be_cleared(super()._fit_data(X, sample_weight), texts)
         check_columns(self, X, reset=True)
         # What can be wrong with the parameters is said before the data are read.
         self._asked_number(*self._forced_and_barred())
-        return DaskData(X, sample_weight, self._feature_names())
+        known, names = self._known_columns(), self._feature_names()
+        return DaskData(X, sample_weight, names, known, self._values_to_adjust_for)
+
+    def _to_be_cleared(self, data: FitData, texts: Mapping[str, Any]) -> FitData:
+        asked = self.adjust_for is not None or self.center_rows
+        if data.nuisance is not None or not asked:
+            return data
+        self._note_columns(data)
+        known, weight = self._known_columns(), data.sample_weight
+        if known.adjusted.any():
+            values = named_regressors(data.X, known.adjusted, data.names, texts, weight)
+        else:
+            values = self._values_to_adjust_for(data.X.shape[0], weight)
+        nuisance = Nuisance(known, values)
+        return FitData(data.X, data.sample_weight, data.names, nuisance)
+
+    def _values_to_adjust_for(self, n_rows: int, weight: Array | None) -> Array:
+        """Return the regressors that are no columns of X."""
+        if self.adjust_for is None or names_columns(self.adjust_for):
+            return np.empty((n_rows, 0))
+        given = self.adjust_for.compute() if is_dask(self.adjust_for) else self.adjust_for
+        return given_regressors(given, n_rows, weight)
+
+    def _known_columns(self) -> KnownColumns:
+        """Return the columns of X that are adjusted for, or centered row by row."""
+        barred = self._forced_and_barred()[1]
+        adjusted = adjusted_columns(self.adjust_for, barred.size, self._feature_names())
+        return KnownColumns(adjusted, ~barred & bool(self.center_rows))
+
+    def _require_columns_to_adjust_for(self) -> None:
+        if self.adjust_for is not None and not names_columns(self.adjust_for):
+            raise ValueError(
+                "adjust_for must name columns of X where rows come in batches, whose rows nobody "
+                f"knows beforehand, got {type(self.adjust_for).__name__}. Put its numbers into "
+                "columns of the batches (groups as columns of zeros and ones) and name these, or "
+                "pass all rows to fit."
+            )
 
     def fit_batches(self, batches: Iterable[Any]) -> Self:
         """Fit to rows that come in batches; equal to `fit` on all of them, for any batching.
@@ -64,7 +136,7 @@ class StreamedSelector(BaseSelector):
             self._fit_stream()
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Take in a batch of rows, and fit to all rows so far, for any batching.
 
         A fit takes time: with many batches, of which only the last result is wanted, use
@@ -78,15 +150,14 @@ class StreamedSelector(BaseSelector):
             A batch of rows.
         y : None
             Not used; there for the scikit-learn interface.
+        sample_weight : array of shape (n_samples,), optional
+            Non-negative weights of the rows of the batch.
 
         Returns
         -------
         self
             The selector.
         """
-        return self._partial_fit(X, None)
-
-    def _partial_fit(self, X: Any, sample_weight: Any) -> Self:
         self._take_in(X, sample_weight)
         # With too little to go by the next batch may help, and whoever wants features is told.
         with suppress(ValueError), self._forgetting_on_failure(keep=_STREAMED):
@@ -102,7 +173,8 @@ class StreamedSelector(BaseSelector):
             X, weight = self._validated(X, sample_weight, reset=is_first)
             self._asked_number(*self._forced_and_barred())
             if stream is None:
-                stream = RowStream(X.shape[1], self._sample())
+                self._require_columns_to_adjust_for()
+                stream = RowStream(self._known_columns(), self._sample())
             stream.add(X, weight)
         except BaseException:
             # A batch that cannot be taken in changes nothing; as the first one it leaves nothing.
@@ -129,8 +201,9 @@ class StreamedSelector(BaseSelector):
 class RowStream:
     """Rows that arrive in batches, dense or sparse; of dense ones sums are kept, and a sample."""
 
-    def __init__(self, n_features: int, sample: RowSample | None = None) -> None:
-        self.n_features = n_features
+    def __init__(self, known: KnownColumns, sample: RowSample | None) -> None:
+        self.known = known
+        self.n_features = n_features = known.adjusted.size
         self.n_rows = 0
         self.key = ContentKey(n_features)
         self._dense: ScatterAccumulator | None = None
@@ -157,7 +230,7 @@ class RowStream:
             self._dense = ScatterAccumulator(self.n_features)
         self._dense.add(X.copy(), sample_weight)
         if self._sample is not None:
-            self._sample.add(X)
+            self._sample.add(X, sample_weight)
 
     def data(self) -> StreamData:
         """Return the rows so far as data to fit; valid until the next batch comes in."""
@@ -165,21 +238,31 @@ class RowStream:
             self._data = StreamData(self)
         return self._data
 
-    def scatter(self) -> Scatter:
-        """Return the operator of all rows so far, its columns as they came."""
+    def scatter(self, order: Indices) -> Scatter:
+        """Return the operator of all rows so far, cleared, its columns in some order."""
+        behind = self.known.named(order)
         if self._dense is not None:
-            return self._dense.scatter()
+            joint = self._dense.scatter().restricted(np.concatenate([order, behind]))
+            return self.known.cleared(joint, order)
         X, weight = self._joined()
         if weight is not None:
             require_positive_weight(weight)
-        return SparseScatter(X, weight)
+        if not behind.size and not self.known.centered.any():
+            return SparseScatter(X, weight, order)
+        Z = X[:, behind].toarray()
+        require_named_vary(behind, np.ptp(Z, axis=0))
+        return make_scatter(X, weight, order, self.known.level[order], Z)
 
-    def sampled_rows(self) -> Any:
-        """Return the rows of the sample, in the order in which they came."""
+    def sampled_rows(self) -> tuple[Any, Array | None]:
+        """Return the rows of the sample in the order in which they came, and their weights."""
         assert self._sample is not None
         if self._dense is not None:
-            return self._sample.rows()
-        return self._sample.of(self._joined()[0])
+            return self._sample.rows(), self._sample.weights()
+        X, weight = self._joined()
+        numbers = self._sample.among(X.shape[0], weight)
+        if numbers is None:
+            return X, weight
+        return X[numbers], None if weight is None else weight[numbers]
 
     def _joined(self) -> tuple[Any, Array | None]:
         """Return all sparse rows, with their weights, as one matrix from here on."""
@@ -214,17 +297,15 @@ class StreamData(FitData):
     @cached_property
     def scatter(self) -> Scatter:
         """The scatter operator, its columns in their order."""
-        return self._stream.scatter().restricted(self.order)
+        return self._stream.scatter(self.order)
 
     @cached_property
     def variances(self) -> Array:
         """The variance of each feature, zero where all its entries agree."""
-        scatter = self.scatter
-        with np.errstate(over="ignore"):
-            squares = np.ldexp(scatter.diagonal(), 2 * scatter.unit_exponent)
-        return (squares / scatter.total_weight)[self.place]
+        return self._scatter_variances()
 
     def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
         """Return the sample that the stream has drawn, with the columns of a problem."""
-        rows = self._stream.sampled_rows()[:, problem.order]
-        return LocalRows.of(rows, problem.scatter.unit_exponent)
+        rows, weight = self._stream.sampled_rows()
+        Z = rows[:, self._stream.known.named(self.order)]
+        return problem.local_rows(rows, Z.toarray() if sparse.issparse(Z) else Z, weight)

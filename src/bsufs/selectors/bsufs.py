@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -101,6 +101,8 @@ class BSUFS(StreamedSelector):
         Share of the remaining features that each step of the path eliminates.
     %(must_keep)s
     %(never_keep)s
+    %(adjust_for)s
+    %(center_rows)s
     max_iter : int, default=500
         Iterations at most.
     tol : float, default=1e-4
@@ -210,6 +212,8 @@ class BSUFS(StreamedSelector):
     drop_rate: float = 0.05
     must_keep: Any = None
     never_keep: Any = None
+    adjust_for: Any = None
+    center_rows: bool = False
     max_iter: int = 500
     tol: float = 1e-4
     random_state: Any = None
@@ -235,50 +239,6 @@ class BSUFS(StreamedSelector):
         callback=[callable, None],
         verbose=["verbose"],
     )
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Score and rank the features, and select the best.
-
-        Parameters
-        ----------
-        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
-            The data: finite numbers, at least two rows. The columns of a Dask array with more of
-            them than rows stay with the workers; otherwise S is summed over blocks of rows.
-        y : None
-            Not used; there for the scikit-learn interface.
-        sample_weight : array of shape (n_samples,), optional
-            Non-negative weights; a weight w counts like w copies of the row.
-
-        Returns
-        -------
-        self
-            The fitted selector.
-        """
-        return self._fit_from_scratch(X, sample_weight)
-
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take in a batch of rows, and fit to all rows so far, for any batching.
-
-        A fit takes time: with many batches, of which only the last result is wanted, use
-        `fit_batches`. `fit` keeps no rows: a first `partial_fit` after it starts anew. As long as
-        the rows so far cannot be fitted (a single row, or nothing that varies), there are no
-        fitted attributes.
-
-        Parameters
-        ----------
-        X : array, data frame or sparse matrix of shape (n_samples, n_features)
-            A batch of rows.
-        y : None
-            Not used; there for the scikit-learn interface.
-        sample_weight : array of shape (n_samples,), optional
-            Non-negative weights of the rows of the batch.
-
-        Returns
-        -------
-        self
-            The selector.
-        """
-        return self._partial_fit(X, sample_weight)
 
     def _fit(self, data: FitData) -> Scored:
         self._require_survival_on_the_path()

@@ -19,7 +19,7 @@ from bsufs.selectors._cluster_shares import Clusters, SampleOfRows
 from bsufs.selectors._columns import find_duplicates
 from bsufs.selectors._data import ColumnProblem, FitData
 from bsufs.selectors._parameters import COUNT, NUMBER_OF_COMPONENTS, constraints
-from bsufs.selectors._row_sample import RowSample
+from bsufs.selectors._row_sample import DistinctRows, RowSample
 from bsufs.selectors._streaming import StreamedSelector
 from bsufs.solvers.alignment import aligned_columns
 from bsufs.solvers.components import noise_edge, principal_frame
@@ -65,8 +65,11 @@ class ClusterAlignment(StreamedSelector):
         Neighbors of each row whose differences are the unit of distance.
     %(must_keep)s
     %(never_keep)s
+    %(adjust_for)s
+    %(center_rows)s
     max_samples : int, default=1024
-        Cluster at most so many rows, drawn at random; the components are those of all rows.
+        Cluster at most so many rows, drawn at random; the components are those of all rows. Where
+        all rows are clustered, a weight w counts exactly like w copies of its row.
     random_state : int, RandomState instance or None, default=0
         Seed of k-means and of the rows drawn.
 
@@ -86,7 +89,7 @@ class ClusterAlignment(StreamedSelector):
 
     See Also
     --------
-    BSUFS : Ranks by survival on the sparsity path; also for weighted rows.
+    BSUFS : Ranks by survival on the sparsity path.
 
     Notes
     -----
@@ -139,6 +142,8 @@ class ClusterAlignment(StreamedSelector):
     n_neighbors: int = 3
     must_keep: Any = None
     never_keep: Any = None
+    adjust_for: Any = None
+    center_rows: bool = False
     max_samples: int = 1024
     random_state: Any = 0
 
@@ -160,7 +165,7 @@ class ClusterAlignment(StreamedSelector):
         scatter, forced = problem.scatter, forced[problem.order]
         values = self._find_components(scatter)
         sample = data.some_rows(self._sample(), problem)
-        found = [Clusters(labels) for labels in self._clusterings(sample, scatter)]
+        found = [Clusters(labels, sample.weight) for labels in self._clusterings(sample, scatter)]
         shares = np.maximum(sample.shares_beyond_chance(found), 0.0) / len(found)
         by_chance = _DEVIATIONS * sum(one.deviation_by_chance for one in found) / len(found)
         self.cluster_shares_ = problem.by_column(shares)
@@ -195,14 +200,25 @@ class ClusterAlignment(StreamedSelector):
         values, vectors = scatter.leading_eigenvectors(most)
         # Directions without variance have no scores, only rounding.
         rank = max(1, int(np.count_nonzero(values > 1e-12 * values[0])))
-        scores = sample @ vectors[:, :rank]
-        self.n_clusters_ = self._numbers_of_clusters(sample.n_rows)
-        for view in self._views(sample.n_rows, rank):
-            rows = in_neighbor_units(scores[:, view], self.n_neighbors)
+        distinct = DistinctRows(sample @ vectors[:, :rank], sample.weight)
+        scores, total = distinct.rows, int(distinct.total_weight)
+        if len(scores) == 1:
+            # The rows drawn are all the same, and show no clusters.
+            self.n_clusters_ = [1]
+            yield from distinct.of_all(np.zeros((1, 1), dtype=np.intp))
+            return
+        self.n_clusters_ = self._numbers_of_clusters(total, len(scores))
+        for view in self._views(total, rank):
+            rows = in_neighbor_units(scores[:, view], self.n_neighbors, distinct.weight)
             for n_clusters in self.n_clusters_:
-                seed = random_state.randint(2**31 - 1)
-                runs = batched_kmeans(rows, n_clusters, n_runs=self.n_runs, random_state=seed)
-                yield from runs.labels
+                runs = batched_kmeans(
+                    rows,
+                    n_clusters,
+                    n_runs=self.n_runs,
+                    sample_weight=distinct.weight,
+                    random_state=random_state.randint(2**31 - 1),
+                )
+                yield from distinct.of_all(runs.labels)
 
     def _views(self, n_rows: int, rank: int) -> list[Indices]:
         """Return the components to look at: those asked for, or those above noise and many."""
@@ -217,13 +233,13 @@ class ClusterAlignment(StreamedSelector):
             )
         return [np.array(numbers) - 1]
 
-    def _numbers_of_clusters(self, n_rows: int) -> list[int]:
+    def _numbers_of_clusters(self, total_weight: int, n_rows: int) -> list[int]:
         if isinstance(self.clusters, str):
-            return [max(2, min(_MOST_CLUSTERS, n_rows // _ROWS_PER_CLUSTER))]
+            return [max(2, min(_MOST_CLUSTERS, total_weight // _ROWS_PER_CLUSTER, n_rows))]
         numbers = _whole_numbers(self.clusters, 2, n_rows)
         if numbers is None:
             raise ValueError(
-                f"clusters must hold whole numbers from 2 to the {n_rows} rows that are "
+                f"clusters must hold whole numbers from 2 to the {n_rows} different rows that are "
                 f"clustered, got {self.clusters!r}. Leave it at 'auto'."
             )
         return numbers

@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from bsufs._typing import Indices, Mask
-from bsufs.scatter import Scatter
+from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter._base import batches
 from bsufs.selectors._base import Scored
 from bsufs.selectors._cluster_shares import SampleOfRows
 from bsufs.selectors._columns import find_duplicates
 from bsufs.selectors._data import ColumnProblem, FitData
 from bsufs.selectors._parameters import COUNT, constraints
-from bsufs.selectors._row_sample import RowSample
+from bsufs.selectors._row_sample import DistinctRows, RowSample
 from bsufs.selectors._streaming import StreamedSelector
 from bsufs.solvers.alignment import greedy_ratio
 from bsufs.solvers.components import start_frame
@@ -49,9 +48,11 @@ class NeighborAlignment(StreamedSelector):
         columns than that, in all columns.
     %(must_keep)s
     %(never_keep)s
+    %(adjust_for)s
+    %(center_rows)s
     max_samples : int, default=1024
         Look at the neighbors of at most so many rows, drawn at random; the components are those of
-        all rows.
+        all rows. Where all rows are looked at, a weight w counts exactly like w copies of its row.
     random_state : int, RandomState instance or None, default=0
         Seed of the rows drawn.
 
@@ -87,7 +88,8 @@ class NeighborAlignment(StreamedSelector):
     with neighbors. Candidates are the columns of largest :math:`f_c' g`: twice as many as are
     picked, at least 256.
 
-    Perfectly correlated columns come behind all distinct ones. Beyond 64 columns (or
+    Copies of a row are one row that counts as often. Perfectly correlated columns come behind all
+    distinct ones. Beyond 64 columns (or
     `n_features_to_select`) the rest is ranked by what each would add at that point.
 
     Examples
@@ -105,6 +107,8 @@ class NeighborAlignment(StreamedSelector):
     n_components: int = 50
     must_keep: Any = None
     never_keep: Any = None
+    adjust_for: Any = None
+    center_rows: bool = False
     max_samples: int = 1024
     random_state: Any = 0
 
@@ -125,8 +129,9 @@ class NeighborAlignment(StreamedSelector):
         # Directions without variance have no scores, only rounding.
         self.n_components_ = max(1, int(np.count_nonzero(values > 1e-12 * values[0])))
         sample = data.some_rows(self._sample(), problem)
-        around = Neighborhoods(sample @ vectors[:, : self.n_components_], self.n_neighbors)
-        best_first = self._picked(scatter, sample, around, problem, forced)
+        best_first = self._picked(
+            problem, sample, sample @ vectors[:, : self.n_components_], forced
+        )
         scores = np.empty(best_first.size)
         scores[best_first] = 1.0 - np.arange(best_first.size) / best_first.size
         goal = float(start_frame(scatter, "auto")[0].sum()) / scatter.trace()
@@ -139,18 +144,21 @@ class NeighborAlignment(StreamedSelector):
         )
 
     def _picked(
-        self,
-        scatter: Scatter,
-        sample: SampleOfRows,
-        around: Neighborhoods,
-        problem: ColumnProblem,
-        forced: Mask,
+        self, problem: ColumnProblem, sample: SampleOfRows, scores: Array, forced: Mask
     ) -> Indices:
         """Return all columns, best first."""
-        d = forced.size
+        scatter, d = problem.scatter, forced.size
+        distinct = DistinctRows(scores, sample.weight)
+        # Where all rows are the same, two of them tell just as little.
+        rows = np.resize(distinct.numbers, max(2, distinct.numbers.size))
+        weight = None if distinct.weight is None else np.resize(distinct.weight, rows.size)
+        around = Neighborhoods(scores[rows], self.n_neighbors, weight)
         everything = np.arange(d)
         signals = np.concatenate(
-            [around.signals(sample.columns(everything[c])) for c in batches(d, sample.n_rows)]
+            [
+                around.signals(sample.columns(everything[part])[rows])
+                for part in batches(d, sample.n_rows)
+            ]
         )
         together = float(np.abs(signals.sum())) or 1.0
         self.neighbor_signals_ = problem.by_column(signals / together)
@@ -161,7 +169,7 @@ class NeighborAlignment(StreamedSelector):
         strongest = np.lexsort((everything, -signals, last, ~forced))[:n_candidates]
         # In the order of the columns, in which ties are broken.
         candidates = np.sort(strongest[~last[strongest]])
-        X = sample.columns(candidates)
+        X = sample.columns(candidates)[rows]
         picks, gains = greedy_ratio(
             np.maximum(signals[candidates], 0.0),
             around.squares(X),

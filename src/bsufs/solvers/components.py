@@ -12,6 +12,8 @@ from bsufs._typing import Array
 from bsufs.scatter import Scatter
 
 _MOST_ABOVE_AVERAGE = 32
+# When the first component counts as a level that the rows share; fewer columns are easily alike.
+_LARGE_SHARE, _ONE_SIGN, _SPREAD, _FEWEST_COLUMNS = 0.25, 0.95, 0.5, 20
 
 
 def noise_edge(diagonal: Array, total_weight: float) -> float:
@@ -101,7 +103,8 @@ def require_variation(scatter: Scatter) -> None:
     if not scatter.diagonal().any():
         raise ValueError(
             "X must have at least one column that varies, but every column is constant (after "
-            "weighting, and without never_keep). There is nothing to select."
+            "weighting, without never_keep, and without what center_rows and adjust_for take "
+            "off). There is nothing to select."
         )
 
 
@@ -115,3 +118,26 @@ def in_units_of_data(unit_exponent: int, values: Array | float) -> Array:
     """Return values in the units in which S is held in those of the data as they came."""
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(np.ldexp(values, 2 * unit_exponent))
+
+
+def common_level_in_words(scatter: Scatter, first_cure: str, other_cure: str) -> str | None:
+    """Return a sentence where the first component is a level that nearly all columns share.
+
+    That is: it has more than a quarter of the variance, more than 95 % of its loadings (by absolute
+    value) are of one sign, and it is spread over more than half of the columns that vary, by the
+    participation ratio 1 / sum of v_j^4 of its unit vector v. None where it is not.
+    """
+    n_varying, total = int(np.count_nonzero(scatter.diagonal())), scatter.trace()
+    if n_varying < _FEWEST_COLUMNS:
+        return None
+    values, vectors = scatter.leading_eigenvectors(1)
+    v, share = vectors[:, 0], float(values[0]) / total
+    one_sign = abs(float(v.sum())) / float(np.abs(v).sum())
+    spread = 1.0 / (float((v**4).sum()) * n_varying)
+    if share <= _LARGE_SHARE or 0.5 + 0.5 * one_sign <= _ONE_SIGN or spread <= _SPREAD:
+        return None
+    return (
+        f"Nearly all columns rise and fall together: one component, with loadings of one sign, has "
+        f"{share:.0%} of the variance. If that is a level of the rows and not what you look for "
+        f"(brightness, depth, size), try {first_cure}, or {other_cure} with what causes it."
+    )

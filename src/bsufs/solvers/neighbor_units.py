@@ -7,12 +7,13 @@ from scipy import linalg
 
 from bsufs._typing import Array
 from bsufs.scatter._base import batches
+from bsufs.scatter._clearing import weighted_mean
 
 # Directions in which neighbors differ by less than this share of the largest are rounding.
 _SMALLEST = 1e-9
 
 
-def in_neighbor_units(scores: Array, n_neighbors: int) -> Array:
+def in_neighbor_units(scores: Array, n_neighbors: int, weight: Array | None = None) -> Array:
     """Return rows whose distances show clusters, whatever else makes the rows differ.
 
     The columns are whitened; then the space is turned and stretched until near neighbors, which
@@ -25,6 +26,8 @@ def in_neighbor_units(scores: Array, n_neighbors: int) -> Array:
         The rows, usually their scores on principal components.
     n_neighbors : int
         Neighbors of each row, the nearest in angle.
+    weight : array of shape (n,), optional
+        Weights of the rows; a neighbor counts by the weight of the row whose neighbor it is.
 
     Returns
     -------
@@ -44,8 +47,9 @@ def in_neighbor_units(scores: Array, n_neighbors: int) -> Array:
     >>> bool(np.allclose((rows**2).sum(axis=1), 1.0))
     True
     """
-    Z = scores - scores.mean(axis=0)
-    Z = Z / np.sqrt((Z**2).mean(axis=0))
+    Z = scores - weighted_mean(scores, weight)
+    lengths = np.sqrt(weighted_mean(Z**2, weight))
+    Z = Z / np.where(lengths > 0, lengths, 1.0)
     directions = _unit_rows(Z)
     k = min(n_neighbors, len(Z) - 1)
     near = np.empty((len(Z), k), dtype=np.intp)
@@ -54,7 +58,10 @@ def in_neighbor_units(scores: Array, n_neighbors: int) -> Array:
         cosines = directions[rows] @ directions.T
         cosines[np.arange(len(cosines)), np.arange(len(Z))[rows]] = -np.inf
         near[rows] = np.argpartition(cosines, -k, axis=1)[:, -k:]
-    differences = (Z[:, None, :] - Z[near]).reshape(-1, Z.shape[1])
+    differences = Z[:, None, :] - Z[near]
+    if weight is not None:
+        differences *= np.sqrt(weight / weight.mean())[:, None, None]
+    differences = differences.reshape(-1, Z.shape[1])
     values, axes = linalg.eigh(differences.T @ differences / len(differences), check_finite=False)
     if values[-1] <= 0.0:
         # Every row is there several times over: neighbors tell nothing.

@@ -28,6 +28,8 @@ class Neighborhoods:
         Coordinates in which rows are near each other or not.
     n_neighbors : int
         Neighbors of each row; fewer where there are too few rows.
+    weight : array of shape (n,), optional
+        How much what is around each row counts.
 
     Examples
     --------
@@ -39,21 +41,22 @@ class Neighborhoods:
     True
     """
 
-    def __init__(self, scores: Array, n_neighbors: int) -> None:
+    def __init__(self, scores: Array, n_neighbors: int, weight: Array | None = None) -> None:
         n = len(scores)
         size = min(_SURROUNDINGS * n_neighbors, n - 1)
         found = nearest_samples(scores, size + 1).others()
         self._around: Indices = found.indices
         radii = found.squared_distances.mean(axis=1, keepdims=True)
         # Copies of a row are all equally near it.
-        self._weights = np.divide(1.0, radii, out=np.zeros_like(radii), where=radii > 0)
+        self._units = np.divide(1.0, radii, out=np.zeros_like(radii), where=radii > 0)
+        self._weight = np.ones((n, 1)) if weight is None else weight[:, None]
         n_near = max(1, size // _SURROUNDINGS)
         near = np.arange(size) < n_near
-        self._contrast = np.where(near, n_near / size - 1.0, n_near / size) * self._weights
+        self._contrast = np.where(near, n_near / size - 1.0, n_near / size)
 
     def signals(self, X: Array) -> Array:
         """Return how far the neighbors are nearer than the others around, summed over all rows."""
-        return self._summed(self._contrast, X)
+        return self._summed(self._contrast * self._units * self._weight, X)
 
     def squares(self, X: Array) -> Array:
         """Return, for each column, the sum of squares of what it makes of all pairs."""
@@ -61,15 +64,15 @@ class Neighborhoods:
         for rows in batches(len(X), self._around.shape[1] * X.shape[1]):
             seen = (X[self._around[rows]] - X[rows, None]) ** 2
             seen -= seen.mean(axis=1, keepdims=True)
-            seen *= self._weights[rows, None]
-            total += np.einsum("ijc,ijc->c", seen, seen)
+            seen *= self._units[rows, None]
+            total += np.einsum("ijc,ijc,i->c", seen, seen, self._weight[rows, 0])
         return total
 
     def products(self, column: Array, X: Array) -> Array:
         """Return the inner products of what one column makes of all pairs with every column."""
         seen = (column[self._around] - column[:, None]) ** 2
         seen -= seen.mean(axis=1, keepdims=True)
-        return self._summed(seen * self._weights**2, X)
+        return self._summed(seen * self._units**2 * self._weight, X)
 
     def _summed(self, weights: Array, X: Array) -> Array:
         """Sum weighted squared differences, with weights that add up to zero around each row."""

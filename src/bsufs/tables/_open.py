@@ -29,6 +29,7 @@ def open_table(
     *,
     ignore: Sequence[str] = (),
     label: str | None = None,
+    adjust_for: Sequence[str] = (),
     missing: Missing = "error",
     scale: Scale = "none",
     delimiter: str | None = None,
@@ -56,6 +57,8 @@ def open_table(
         Columns that are no features and are carried along as they are.
     label : str, optional
         A column of classes, carried along as well.
+    adjust_for : sequence of str, default=()
+        Columns to adjust for, carried along as well.
     missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, default="error"
         What to do about missing and infinite values. "keep" leaves them, as NaN and inf; "median"
         fills the numbers alone: what is written keeps its gaps.
@@ -114,7 +117,7 @@ def open_table(
     source, needed = rows.file.source, rows.memory_to_hold or 0
     if rows.n_rows == 0:
         raise TableError(f"{source}: {rows.empty}")
-    carried = _columns_to_carry(rows, ignore, label)
+    carried = _columns_to_carry(rows, ignore, label, adjust_for)
     can_stream = rows.memory_to_hold is not None and not rows.file.is_held
     if batch_rows is not None and not can_stream:
         raise TableError(
@@ -188,16 +191,20 @@ def _check_names(rows: Rows) -> None:
         )
 
 
-def _columns_to_carry(rows: Rows, ignore: Sequence[str], label: str | None) -> tuple[str, ...]:
+def _columns_to_carry(
+    rows: Rows, ignore: Sequence[str], label: str | None, adjust_for: Sequence[str]
+) -> tuple[str, ...]:
     """Return the columns that are no features, in the order of the file."""
     source, columns = rows.file.source, set(rows.names)
-    for option, asked in (("--ignore", ignore), ("--label", [] if label is None else [label])):
+    classes = [] if label is None else [label]
+    given = {"--ignore": ignore, "--label": classes, "--adjust-for": adjust_for}
+    for option, asked in given.items():
         for name in asked:
             if name not in columns:
                 near = difflib.get_close_matches(name, rows.names, n=1)
                 hint = f"Did you mean {near[0]!r}?" if near else f"There are {listed(rows.names)}."
                 raise TableError(f"{source}: {option} {name!r} is no column of the table. {hint}")
-    wanted = {*rows.row_names, *ignore, label}
+    wanted = {*rows.row_names, *ignore, *adjust_for, label}
     carried = tuple(name for name in rows.names if name in wanted)
     if rows.ambiguous & wanted:
         twice = listed(name for name in carried if name in rows.ambiguous)

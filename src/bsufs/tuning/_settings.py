@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 
 from bsufs.selectors._base import BaseSelector
 from bsufs.selectors._data import FitData
+from bsufs.selectors._nuisance import as_codes
 from bsufs.solvers.components import components_above_noise
 
 Grid = dict[str, list[Any]]
@@ -137,6 +138,21 @@ class WrappingSelector(BaseSelector):
 
     def _inside(self) -> BaseSelector:
         return self._default_estimator() if self.estimator is None else self.estimator
+
+    @property
+    def adjust_for(self) -> Any:
+        """What the data are adjusted for: what the estimator is told."""
+        return getattr(self.estimator, "adjust_for", None)
+
+    @property
+    def _clears(self) -> bool:  # type: ignore[override] # as the estimator inside does
+        return self._inside()._clears
+
+    def _fit_data(self, X: Any, sample_weight: Any) -> FitData:
+        # Cleared once, and not of every part of the rows anew.
+        X, texts = as_codes(X, self.adjust_for)
+        data = super()._fit_data(X, sample_weight)
+        return clone(self._inside())._to_be_cleared(data, texts)
 
     def _seeded(self) -> tuple[BaseSelector, int]:
         """Return an unfitted copy of the selector inside, with a seed, and this seed."""

@@ -175,7 +175,7 @@ class ConsensusSelector(WrappingSelector):
         runs = list(self._runs(inside, seed))
 
         def scores_on(rows: Indices) -> Array:
-            half = FitData(data.X[rows], names=data.names)
+            half = data.part(rows)
             return np.asarray(np.mean([self._scores(run, half) for run in runs], axis=0))
 
         if self.n_pairs:

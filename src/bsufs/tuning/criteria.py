@@ -56,7 +56,7 @@ class EvaluationData:
 
     def __init__(self, X: Any, random_state: int = 0) -> None:
         self.fit_data = X if isinstance(X, FitData) else FitData(check_array(X, dtype=np.float64))
-        self.X: Array = check_array(self.fit_data.X, dtype=np.float64)
+        self.X: Array = check_array(self.fit_data.cleared.X, dtype=np.float64)
         self.random_state = random_state
         self._copies: dict[int, tuple[Array, Array, Array]] = {}
         self._near: dict[tuple[int, int], Indices] = {}
@@ -131,7 +131,7 @@ class EvaluationData:
         n = self.X.shape[0]
         draw = np.random.default_rng([self.random_state, number]).permutation(n)
         rows = np.sort(draw[: max(2, round(share * n))])
-        return FitData(self.fit_data.X[rows], names=self.fit_data.names)
+        return self.fit_data.part(rows)
 
 
 def _held_out_errors(
