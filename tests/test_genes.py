@@ -55,6 +55,18 @@ def normalized(**settings):
     return adata
 
 
+def in_units(X, purpose="clusters"):
+    """Return genes in units of the median deviation among genes of similar means."""
+    if purpose != "clusters":
+        return X
+    order = np.argsort(X.mean(axis=0), kind="stable")
+    groups = np.array_split(order, max(1, min(20, X.shape[1] // 10)))
+    mean, variance = np.log(X.mean(axis=0)), np.log(X.var(axis=0))
+    middles = [np.median(mean[group]) for group in groups]
+    levels = [np.median(variance[group]) for group in groups]
+    return X / np.exp(0.5 * np.interp(mean, middles, levels))
+
+
 def selected(adata, key="bsufs"):
     return adata.var_names[adata.var[f"{key}_selected"]].tolist()
 
@@ -65,7 +77,7 @@ def test_markers_are_selected_and_annotated(purpose):
     assert genes.select_genes(adata, 10, purpose=purpose) is None
     if purpose == "clusters":
         assert sum(name.startswith("MARK") for name in selected(adata)) >= 9
-    expected = bsufs.select(adata.X.toarray(), 10, purpose=purpose)
+    expected = bsufs.select(in_units(adata.X.toarray(), purpose), 10, purpose=purpose)
     assert adata.var["bsufs_rank"].tolist() == expected.ranking_.tolist()
     np.testing.assert_allclose(adata.var["bsufs_score"], expected.scores_)
     assert adata.uns["bsufs"]["params"]["n"] == 10
@@ -167,7 +179,8 @@ def test_no_gene_is_selected_because_it_marks_a_batch(purpose, tmp_path, monkeyp
     genes.select_genes(adata, 10, purpose=purpose, batch_key="donor", key_added="cleared")
     X, donors = adata.X.toarray(), adata.obs["donor"].to_numpy()
     means = np.array([X[donors == donor].mean(axis=0) for donor in donors])
-    expected = bsufs.select(X - means, 10, purpose=purpose)
+    units = np.divide(X, in_units(X, purpose), out=np.zeros_like(X), where=X > 0).max(axis=0)
+    expected = bsufs.select((X - means) / units, 10, purpose=purpose)
     # Behind them are genes that show no clusters at all.
     ranks = adata.var["cleared_rank"].to_numpy()
     assert ranks.clip(max=20).tolist() == expected.ranking_.clip(max=20).tolist()
@@ -248,3 +261,32 @@ def test_reconstruction_says_how_much_memory_it_would_need(monkeypatch):
     monkeypatch.setattr(genes, "available_memory", lambda: 10_000)
     said = refusal(genes.select_genes, 5, purpose="reconstruction")
     assert "needs 60 cells x 20 genes as a dense array" in said
+
+
+def test_weak_markers_are_found_below_the_noise_of_abundant_genes():
+    rng = np.random.default_rng(0)
+    n, d = 400, 300
+    kinds = rng.integers(4, size=n)
+    means = np.tile(rng.lognormal(0.5, 1.0, size=d), (n, 1))
+    for marker in range(20):
+        means[:, marker] = np.where(kinds == marker % 4, 1.0, 0.05)
+    adata = ad.AnnData(rng.poisson(means).astype(np.float32))
+    genes.select_genes(adata, 20, normalize=True)
+    genes.select_genes(adata, 20, normalize=True, noise_units=False, key_added="plain")
+    assert adata.var["bsufs_selected"][:20].sum() >= 18
+    assert adata.var["plain_selected"][:20].sum() < 10
+
+
+def test_only_genes_above_the_usual_noise_are_looked_at(monkeypatch):
+    monkeypatch.setattr(genes, "_MOST_GENES", 30)
+    adata = normalized()
+    genes.select_genes(adata, 2, must_keep=["RPS6"])
+    assert adata.var["bsufs_rank"].notna().sum() == 30
+    assert "RPS6" in selected(adata)
+    genes.select_genes(adata, 0.5)
+    assert adata.var["bsufs_selected"].sum() == 30
+    # What is centered has no mean by which noise could be told.
+    adata.X = adata.X.toarray() - adata.X.mean(axis=0)
+    genes.select_genes(adata, 5)
+    assert not adata.uns["bsufs"]["params"]["noise_units"]
+    assert adata.var["bsufs_rank"].notna().all()

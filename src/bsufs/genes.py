@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ from bsufs.tables._arrays import LARGEST_LEVEL
 
 # Rows of a backed file that are read at once hold about so many numbers.
 _CHUNK_NUMBERS = 2**24
+# Genes of similar means, whose usual noise is told, and how many genes are looked at in the end.
+_NOISE_GROUPS, _LEAST_IN_GROUP = 20, 10
+_MOST_GENES = 4000
 
 
 def select_genes(
@@ -33,6 +36,7 @@ def select_genes(
     min_cells: int | None = None,
     max_mean: float | None = None,
     normalize: bool = False,
+    noise_units: bool | None = None,
     key_added: str = "bsufs",
     copy: bool = False,
     **parameters: Any,
@@ -67,6 +71,9 @@ def select_genes(
     normalize : bool, default=False
         Whether the data are counts, to be divided by size factors and turned into logarithms first,
         as ``scanpy.pp.normalize_total`` and ``scanpy.pp.log1p`` do. Without it counts are refused.
+    noise_units : bool, optional
+        Whether each gene counts in units of the standard deviation that is usual for genes of its
+        mean, most of which is noise; see Notes. By default so for ``purpose="clusters"``.
     key_added : str, default="bsufs"
         What the names of the annotations begin with.
     copy : bool, default=False
@@ -82,7 +89,7 @@ def select_genes(
         ``var["bsufs_selected"]``
             Whether the gene is selected.
         ``var["bsufs_rank"]``
-            1 for the best gene; missing for genes that could not be selected.
+            1 for the best gene; missing for genes that were not looked at.
         ``var["bsufs_score"]``
             Larger is better; missing likewise.
         ``uns["bsufs"]``
@@ -92,6 +99,12 @@ def select_genes(
     -----
     Genes of `must_keep` pass every filter. Genes that are zero in all cells are left out. Counts
     are recognized as whole numbers, none below zero and some above 10.
+
+    Logarithms of counts vary most where counting noise does, in genes of a certain mean, whether
+    they tell anything or not. The usual standard deviation of genes of a mean is the running median
+    over 20 groups of genes with similar means, and `noise_units` divide by it. Then the genes that
+    exceed it most are looked at: ten times as many as are selected, at least 4000. Both need data
+    that are not negative; others are taken as they are.
 
     Of a backed file with few genes only sums are kept; with many, the entries that are not zero, of
     the genes that may be selected. ``purpose="reconstruction"`` needs these genes as a dense array
@@ -125,11 +138,19 @@ def select_genes(
     candidates = ~barred & (counted.n_expressing > 0)
     if min_cells is not None:
         candidates &= counted.n_expressing >= min_cells
-    if max_mean is not None:
-        candidates &= cells.means() <= max_mean
+    noise_units = purpose == "clusters" if noise_units is None else noise_units
+    noise_units = noise_units and counted.least >= 0
+    if noise_units or max_mean is not None:
+        means, variances = cells.moments()
+        if max_mean is not None:
+            candidates &= means <= max_mean
     candidates |= forced
     genes = np.flatnonzero(candidates)
     _check_number(n, genes.size, forced)
+    if noise_units:
+        noise = _usual_deviations(means, variances)
+        cells = replace(cells, units=noise)
+        genes = _most_variable(genes, variances / noise**2, forced, n)
     if forced.any():
         parameters["must_keep"] = np.flatnonzero(forced[genes]).tolist()
     selector = _fitted(cells, genes, batches, purpose, n, parameters)
@@ -143,6 +164,7 @@ def select_genes(
         "min_cells": min_cells,
         "max_mean": max_mean,
         "normalize": normalize,
+        "noise_units": noise_units,
     }
     annotated = adata.copy() if copy else adata
     _annotate(annotated, selector, genes, key_added, given)
@@ -157,6 +179,8 @@ class _Cells:
     is_backed: bool
     # What the counts of each cell are divided by before logarithms are taken; None for neither.
     size_factors: Array | None = None
+    # What each gene is divided by; None for nothing.
+    units: Array | None = None
 
     @classmethod
     def of(cls, adata: Any, layer: str | None) -> _Cells:
@@ -182,12 +206,23 @@ class _Cells:
             X = self.matrix[rows] if self.is_backed else self.matrix
             X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
             X = X if genes is None or genes.size == d else X[:, genes]
-            yield rows, X if self.size_factors is None else _logs(X, self.size_factors[rows])
+            X = X if self.size_factors is None else _logs(X, self.size_factors[rows])
+            if self.units is not None:
+                X = _scaled(X, 1.0 / self.units[slice(None) if genes is None else genes])
+            yield rows, X
 
-    def means(self) -> Array:
-        """Return the mean of each gene."""
-        total = sum(np.asarray(X.sum(axis=0, dtype=np.float64)) for _, X in self.chunks())
-        return np.asarray(total / self.matrix.shape[0])
+    def moments(self) -> tuple[Array, Array]:
+        """Return the mean and the variance of each gene."""
+        n, d = self.matrix.shape
+        total, squares = np.zeros(d), np.zeros(d)
+        for _, X in self.chunks():
+            if sparse.issparse(X):
+                total += np.bincount(X.indices, X.data, d)
+                squares += np.bincount(X.indices, np.square(X.data, dtype=np.float64), d)
+            else:
+                total += X.sum(axis=0, dtype=np.float64)
+                squares += np.einsum("ij,ij->j", X, X, dtype=np.float64)
+        return total / n, np.maximum(squares / n - (total / n) ** 2, 0.0)
 
 
 def _logs(X: Any, size_factors: Array) -> Any:
@@ -198,6 +233,36 @@ def _logs(X: Any, size_factors: Array) -> Any:
     X.data /= np.repeat(size_factors, np.diff(X.indptr))
     np.log1p(X.data, out=X.data)
     return X
+
+
+def _scaled(X: Any, factors: Array) -> Any:
+    kind = X.dtype if X.dtype.kind == "f" else np.float32
+    if not sparse.issparse(X):
+        return (X * factors).astype(kind, copy=False)
+    scaled = X.data * factors[X.indices]
+    return sparse.csr_array((scaled.astype(kind, copy=False), X.indices, X.indptr), shape=X.shape)
+
+
+def _usual_deviations(means: Array, variances: Array) -> Array:
+    """Return the standard deviation that is usual for genes of each mean, 1 where none is known."""
+    known = np.flatnonzero((means > 0) & (variances > 0))
+    if not known.size:
+        return np.ones(means.size)
+    known = known[np.argsort(means[known], kind="stable")]
+    groups = np.array_split(known, max(1, min(_NOISE_GROUPS, known.size // _LEAST_IN_GROUP)))
+    middles = [float(np.median(np.log(means[group]))) for group in groups]
+    levels = [float(np.median(np.log(variances[group]))) for group in groups]
+    usual = np.ones(means.size)
+    usual[known] = np.exp(0.5 * np.interp(np.log(means[known]), middles, levels))
+    return usual
+
+
+def _most_variable(genes: Indices, excess: Array, forced: Mask, n: int | float | str) -> Indices:
+    """Return the genes to look at, in their order: those that exceed what is usual most."""
+    wanted = 0 if isinstance(n, str) else n * genes.size if isinstance(n, float) else n
+    most = max(_MOST_GENES, int(10 * wanted))
+    first = np.lexsort((genes, -excess[genes], ~forced[genes]))[:most]
+    return np.sort(genes[first])
 
 
 @dataclass
@@ -254,7 +319,12 @@ class _Counted:
             raise ValueError("adata must have counts, got zeros only. There is nothing to select.")
         # As scanpy does: the median over cells that have any count.
         factors = self.per_cell / np.median(self.per_cell[self.per_cell > 0])
-        return _Cells(cells.matrix, cells.is_backed, np.where(factors > 0, factors, 1.0))
+        factors = np.where(factors > 0, factors, 1.0)
+        if cells.is_backed:
+            return replace(cells, size_factors=factors)
+        # What is in memory is turned into logarithms once.
+        ((_, X),) = cells.chunks()
+        return replace(cells, matrix=_logs(X, factors))
 
 
 def _check_names(names: Any) -> None:
