@@ -274,7 +274,7 @@ def test_weak_markers_are_found_below_the_noise_of_abundant_genes():
     genes.select_genes(adata, 20, normalize=True)
     genes.select_genes(adata, 20, normalize=True, noise_units=False, key_added="plain")
     assert adata.var["bsufs_selected"][:20].sum() >= 18
-    assert adata.var["plain_selected"][:20].sum() < 10
+    assert adata.var["plain_selected"][:20].sum() < 15
 
 
 def test_only_genes_above_the_usual_noise_are_looked_at(monkeypatch):

@@ -1,7 +1,16 @@
 import csv
 import json
+import os
+import time
 
+import numpy as np
+import pytest
+
+from bsufs.cli._limit import parse_limit
+from bsufs.metrics import redundancy
 from bsufs.selectors import MaxVariance
+from bsufs.selectors._row_sample import RowSample
+from bsufs.tuning.criteria import HeldOutReconstruction
 
 
 def test_methods_side_by_side(invoke, table, tmp_path):
@@ -54,3 +63,103 @@ def test_a_method_that_fails_does_not_stop_the_others(invoke, table, monkeypatch
 def test_methods_must_differ_and_files_too(invoke, table):
     assert "--methods must differ" in invoke("compare", table, "--methods", "BSUFS,bsufs").err
     assert "different files" in invoke("compare", table, "--csv", "-", "--json", "-").err
+
+
+def _methods(invoke, table, tmp_path, *words):
+    """Return what a comparison tells by JSON, and what it says."""
+    path = tmp_path / "c.json"
+    words = ("compare", table, "-k", 2, "--ignore", "id", "--label", "kind", *words)
+    result = invoke(*words, "--json", path, "--force")
+    document = json.loads(path.read_text())
+    return result, document, {row["method"]: row for row in document["methods"]}
+
+
+def test_a_sample_of_rows_for_neighbors_and_for_judging(invoke, table, tmp_path, monkeypatch):
+    words = ("--methods", "LaplacianScore,ClusterAlignment,MaxVariance")
+    _, _, small = _methods(invoke, table, tmp_path, *words)
+    monkeypatch.setattr("bsufs.cli._input.SAMPLE_ROWS", 30)
+    result, document, sampled = _methods(invoke, table, tmp_path, *words)
+    assert (document["n_rows"], document["n_rows_judged_by"]) == (40, 30)
+    assert [row["n_rows"] for row in document["methods"]] == [30, 40, 40]
+    assert result.err.splitlines() == [
+        "k-means is compared with 'kind' on 30 of 40 rows",
+        "LaplacianScore: 30 of 40 rows",
+        "held-out, redundancy and agreement: 30 of 40 rows (--all-rows takes all)",
+    ]
+    # What needs no more than the scatter is that of all rows.
+    explained = [rows["MaxVariance"]["explained_variance"] for rows in (small, sampled)]
+    assert explained[0] == explained[1]
+    cells = [line.split(",")[1:7] for line in table.read_text().splitlines()[1:]]
+    X = np.array(cells, dtype=float)[RowSample(30, 0).numbers(40)]
+    chosen = [1, 4]
+    expected = HeldOutReconstruction().score(X, chosen, random_state=0)
+    assert sampled["MaxVariance"]["held_out"] == pytest.approx(expected)
+    assert sampled["MaxVariance"]["redundancy"] == pytest.approx(redundancy(X[:, chosen]))
+    result, _, insisted = _methods(invoke, table, tmp_path, *words, "--all-rows")
+    assert result.err == ""
+    for rows in (small, insisted):
+        for row in rows.values():
+            del row["seconds"]
+    assert insisted == small
+
+
+def test_a_limit_changes_nothing_where_it_is_kept(invoke, table, tmp_path):
+    words = ("--methods", "BSUFS,LaplacianScore,RandomSelector")
+    _, free, _ = _methods(invoke, table, tmp_path, *words)
+    result, limited, _ = _methods(invoke, table, tmp_path, *words, "--limit", "10m")
+    assert (result.status, result.err) == (0, "")
+    for row in (*free["methods"], *limited["methods"]):
+        del row["seconds"]
+    assert limited == free
+
+
+def test_a_method_that_takes_too_long_is_stopped(invoke, table, tmp_path, monkeypatch):
+    child = tmp_path / "process"
+
+    def wait(self, X, y=None):
+        child.write_text(str(os.getpid()))
+        time.sleep(600)
+
+    monkeypatch.setattr(MaxVariance, "fit", wait)
+    words = ("compare", table, "-k", 2, "--ignore", "id,kind", "--limit", "2")
+    result = invoke(*words, "--methods", "MaxVariance,BSUFS")
+    assert result.status == 0
+    assert result.err == "bsufs: warning: MaxVariance: too slow: stopped after 2 s (--limit)\n"
+    assert "MaxVariance\ttoo slow\ttoo slow" in result.out
+    assert "BSUFS\t2" in result.out
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(child.read_text()), 0)
+    # Without a single answer, something has gone wrong.
+    assert invoke(*words[:-1], "0.1s", "--methods", "MaxVariance").status == 2
+
+
+@pytest.mark.parametrize(
+    ("fail", "words"),
+    [
+        (lambda *_: os._exit(9), "its process ended without a result (status 9); was there too"),
+        (lambda *_: [][0], "list index out of range"),
+        (lambda *_: int("x"), "bsufs: error: MaxVariance: invalid literal for int()"),
+    ],
+)
+def test_what_goes_wrong_in_the_other_process_is_told(invoke, table, monkeypatch, fail, words):
+    monkeypatch.setattr(MaxVariance, "fit", fail)
+    words_given = ("-k", 2, "--ignore", "id,kind", "--methods", "MaxVariance,BSUFS")
+    result = invoke("compare", table, *words_given, "--limit", "1h")
+    assert words in result.err
+    assert result.status in (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("60", 60), ("90s", 90), (" 2 M", 120), ("1.5min", 90), (".5h", 1800)]
+)
+def test_limits(text, seconds):
+    assert parse_limit(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "1d", "s", "nan", "1e3", "99999h", "1:30", "٣"])
+def test_no_limits(invoke, table, text):
+    result = invoke("compare", table, "--limit", text)
+    assert (result.status, result.err.count("\n")) == (2, 1)
+    assert f"--limit must be a time such as 60, 60s, 2m or 1h, at most 10000h, got {text!r}" in (
+        result.err
+    )

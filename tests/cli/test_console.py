@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-from bsufs.cli._console import print_table
+from bsufs.cli._console import Console, print_table
 
 
 class _Terminal(io.StringIO):
@@ -32,6 +32,51 @@ def test_headings_break_between_words_and_cells_stay_whole(monkeypatch):
         "[red]\\x1b[2J         20%",
     ]
     assert set(lines[4]) == {"\N{BOX DRAWINGS LIGHT HORIZONTAL}"}
+
+
+def test_work_within_work_is_shown_with_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", "60")
+    # As on a terminal that can be written over, to see every line.
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    console, lines = Console(quiet=False), []
+    with console.busy("reading [t.csv]"):
+        console.progress("1,000 rows")
+        lines.append(console._status.status.plain)
+        with console.busy("looking \x1b[2J"):
+            lines.append(console._status.status.plain)
+        lines.append(console._status.status.plain)
+        console.progress("the end")
+    # Nothing is under way any more.
+    console.progress("nothing")
+    shown = capsys.readouterr().err
+    assert lines == ["reading [t.csv]: 1,000 rows", "looking \\x1b[2J", "reading [t.csv]"]
+    assert "reading [t.csv]: the end" in shown
+    assert "nothing" not in shown
+
+
+def test_no_progress_where_nobody_looks(monkeypatch, capsys):
+    with Console(quiet=False).busy("reading"):
+        pass
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with Console(quiet=True).busy("reading"):
+        pass
+    assert capsys.readouterr().err == ""
+
+
+def test_every_step_is_shown_on_a_terminal(table, tmp_path):
+    words = ("--ignore", "id,kind", "-k", "2")
+    shown = _on_a_terminal("select", table, *words, "-o", tmp_path / "small.csv")
+    shown += _on_a_terminal("compare", table, *words, "--methods", "BSUFS,MaxVariance")
+    steps = ["starting", "reading", "selecting from 6 features", "writing", "starting", "reading",
+             "computing the scatter", "BSUFS (1 of 2)", "MaxVariance (2 of 2)"]  # fmt: skip
+    places = [0]
+    for step in steps:
+        places.append(shown.find(step, places[-1]))
+    assert -1 not in places
+    quiet = _on_a_terminal("select", table, *words, "-o", tmp_path / "again.csv", "--quiet")
+    assert quiet == ""
 
 
 def _on_a_terminal(*words):

@@ -3,9 +3,9 @@ import os
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
-from pyarrow import feather
 
 from bsufs import BSUFS
 from bsufs.tables import TableError, open_table, write_table
@@ -52,6 +52,27 @@ def test_text_without_a_mark_is_empty_in_every_encoding(tmp_path, batch_rows, en
     path.write_bytes(text.encode(encoding))
     with pytest.raises(TableError, match="the file is empty"):
         open_table(path, batch_rows=batch_rows)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1"])
+def test_there_are_no_more_rows_than_estimated(tmp_path, monkeypatch, end, encoding):
+    # Chunks of seven bytes end within characters and line ends.
+    monkeypatch.setattr("bsufs.tables._files._CHUNK_BYTES", 7)
+    lines = ["é,b,c", *(f"{i},{i / 7},-{i}" for i in range(50))]
+    (tmp_path / "t.csv").write_bytes(end.join(lines).encode(encoding))
+    table = open_table(tmp_path / "t.csv")
+    assert table.names[0] == "é"
+    assert 50 <= table.rows.most_rows <= 54
+    np.testing.assert_array_equal(table.values, [[i, i / 7, -i] for i in range(50)])
+
+
+def test_numbers_of_a_file_that_hides_its_length_are_all_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("bsufs.tables._table._FEWEST_ROWS", 1)
+    monkeypatch.setattr("bsufs.tables._table._CELLS_AT_ONCE", 6)
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    feather.write_feather(pa.table(list(X.T), names=list("abc")), tmp_path / "t.feather")
+    np.testing.assert_array_equal(open_table(tmp_path / "t.feather").values, X)
 
 
 def test_a_row_longer_than_a_block_is_said(tmp_path):
@@ -195,3 +216,15 @@ def test_names_with_dots_are_no_nested_columns(tmp_path):
     pq.write_table(pa.table({"a": [1.0, 2], "a.b": [3.0, 4], "c": [5.0, 6]}), path)
     (cells,) = open_table(path).cells(["c", "a"])
     assert cells.to_pydict() == {"c": [5.0, 6], "a": [1.0, 2]}
+
+
+def test_how_far_it_is_read_and_written_is_told(tmp_path):
+    (tmp_path / "t.csv").write_text(some_text(900))
+    told = []
+    table = open_table(tmp_path / "t.csv", ignore=["id"], batch_rows=100, progress=told.append)
+    assert told[-1].endswith("KB")
+    list(table.batches())
+    assert told[-1] == "900 rows"
+    told.clear()
+    write_table(table, tmp_path / "small.csv", [0])
+    assert told[-1] == "900 of 900 rows"

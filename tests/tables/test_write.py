@@ -1,3 +1,4 @@
+import csv
 import errno
 import gzip
 import io
@@ -15,7 +16,7 @@ from scipy import sparse
 
 from bsufs._atomic import check_target, checked_write
 from bsufs.tables import TableError, open_table, write_table
-from bsufs.tables._write import needs_whole_table
+from bsufs.tables._write import _write_text, needs_whole_table
 
 ODD = "<script>alert(1)</script>"
 
@@ -31,6 +32,30 @@ def test_kept_cells_keep_their_characters(tmp_path):
     write_table(table, tmp_path / "r.tsv.gz", [2, 0], order="rank")
     text = gzip.decompress((tmp_path / "r.tsv.gz").read_bytes())
     assert text == b"id\ty\tc\ta\n007\tx\t1e3\t1.50\n008\ty\t4\t-0.0\n"
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.text(st.sampled_from('a,;"\r\n é\t'), max_size=3)] * 3),
+        min_size=1,
+        max_size=9,
+    ),
+    st.sampled_from(",;\t"),
+    st.integers(1, 3),
+)
+@settings(max_examples=150, deadline=None)
+def test_rows_have_quotes_where_the_csv_module_sets_them(rows, delimiter, width):
+    cells = [list(column)[:width] for column in rows]
+    columns = [pa.array(column) for column in zip(*cells, strict=True)]
+    names = list("abc")[:width]
+    found, expected = io.BytesIO(), io.StringIO()
+    _write_text([pa.record_batch(columns, names=names)], names, found, delimiter)
+    csv.writer(expected, delimiter=delimiter).writerows([names, *cells])
+    # The module ends a line with two characters, and a file of ours with one.
+    again = csv.reader(io.StringIO(found.getvalue().decode(), newline=""), delimiter=delimiter)
+    assert list(again) == [names, *cells]
+    if not any("\r\n" in cell for row in cells for cell in row):
+        assert found.getvalue().decode() == expected.getvalue().replace("\r\n", "\n")
 
 
 def test_equal_tables_give_equal_zipped_files(tmp_path):

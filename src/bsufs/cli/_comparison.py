@@ -12,11 +12,13 @@ import numpy as np
 from bsufs._typing import Indices
 from bsufs.cli import _methods as methods
 from bsufs.cli._clustering import Classes, cluster
-from bsufs.cli._console import complain
-from bsufs.cli._input import Input
+from bsufs.cli._console import Console, complain
+from bsufs.cli._input import Input, selected_best_first
+from bsufs.cli._limit import TOO_SLOW, within
 from bsufs.cli._options import one_of
 from bsufs.metrics import redundancy
 from bsufs.selectors import all_selectors
+from bsufs.selectors._data import FitData
 from bsufs.tuning.criteria import (
     ClusteringAgreement,
     EvaluationData,
@@ -65,44 +67,86 @@ class Outcome:
     chosen: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
 
+@dataclass(frozen=True)
+class Compared:
+    """What came of all methods, and where a sample of the rows stood for all of them."""
+
+    outcomes: list[Outcome]
+    sampled: list[str]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The lines of all methods."""
+        return [outcome.row for outcome in self.outcomes]
+
+    def show(self, title: str, console: Console) -> None:
+        """Show the lines as a table."""
+        console.show(title, *short_table(self.rows))
+        self.say_sampled(console)
+
+    def say_sampled(self, console: Console) -> None:
+        """Say which numbers are those of a sample."""
+        for said in self.sampled:
+            console.say(said)
+
+
 class Judge:
     """Measures what selections from one table are worth."""
 
     def __init__(self, given: Any, found: Input, classes: Classes | None) -> None:
         self.found, self.classes = found, classes
-        self.seed, self.jobs = given.seed, given.jobs
-        self._evaluation = EvaluationData(found.dense, given.seed)
-        # What all methods share is not to be counted among the seconds of the first.
-        self._scatter = found.data.scatter
+        self.seed, self.jobs, self.limit = given.seed, given.jobs, given.limit
+        with found.console.busy("computing the scatter matrix"):
+            self._evaluation = EvaluationData(found.sampled, given.seed)
+            # What all methods share is not to be counted among the seconds of the first.
+            self._scatter = found.data.scatter
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that selections are judged by."""
+        return len(self._evaluation.X)
+
+    def data_for(self, selector: Any) -> FitData:
+        """Return what to fit a selector to: if it looks for neighbors, a sample of the rows."""
+        # What can be fitted to a stream looks for the neighbors of a few rows at most.
+        is_streamed = hasattr(selector, "fit_batches")
+        if "n_neighbors" in selector.get_params() and not is_streamed:
+            return self.found.sampled
+        return self.found.data_for(selector)
 
     def row(
-        self, name: str, draws: Sequence[Indices], seconds: float, first: Indices | None
+        self,
+        name: str,
+        draws: Sequence[Indices],
+        seconds: float,
+        first: Indices | None,
+        n_rows: int | None,
     ) -> dict[str, Any]:
         """Return the line of a method that succeeded."""
         measured = [self._measures(chosen, chosen if first is None else first) for chosen in draws]
         means = {key: float(np.mean([one[key] for one in measured])) for key in measured[0]}
-        sizes = {"n_features": len(draws[0]), "seconds": seconds, "draws": len(draws)}
-        return self.failure(name, None) | sizes | means
+        sizes = {"n_features": len(draws[0]), "n_rows": n_rows, "draws": len(draws)}
+        return self.failure(name, None) | sizes | {"seconds": seconds} | means
 
     def failure(self, name: str, error: str | None) -> dict[str, Any]:
         """Return the line of a method without a number."""
-        keys = ["n_features", "seconds", "draws", "explained_variance", "held_out", "redundancy"]
-        keys += ["agreement", "neighbors", "overlap"]
+        keys = ["n_features", "n_rows", "seconds", "draws", "explained_variance", "held_out"]
+        keys += ["redundancy", "agreement", "neighbors", "overlap"]
         keys += [] if self.classes is None else ["accuracy", "information"]
         return {"method": name, **dict.fromkeys(keys), "error": error}
 
     def _measures(self, chosen: Indices, first: Indices) -> dict[str, float]:
-        selected, columns = self.found.dense.X[:, chosen], self._evaluation.columns(chosen)
+        columns = self._evaluation.columns(chosen)
         measures = {
             "explained_variance": self._explained(chosen),
             "held_out": HeldOutReconstruction().judge(self._evaluation, columns),
-            "redundancy": redundancy(selected),
+            "redundancy": redundancy(self._evaluation.X[:, chosen]),
             "agreement": ClusteringAgreement().judge(self._evaluation, columns),
             "neighbors": NeighborOverlap().judge(self._evaluation, columns),
             "overlap": len(np.intersect1d(chosen, first)) / len(np.union1d(chosen, first)),
         }
         if self.classes is not None:
-            measures |= cluster(selected, self.classes, self.seed)
+            measures |= cluster(self.found.seen.X[:, chosen], self.classes, self.seed)
         return measures
 
     def _explained(self, chosen: Indices) -> float:
@@ -117,32 +161,41 @@ def run_method(
     name: str, number: int | float | str, judge: Judge, first: Indices | None
 ) -> Outcome:
     """Select with one method and measure it; where it fails, say so in its line."""
-    selector: Any = None
-    draws = []
-    start = time.perf_counter()
     try:
-        for draw in range(_BASELINE_DRAWS if name == BASELINE else 1):
-            fresh = methods.make_selector(name, number, seed=judge.seed + draw, jobs=judge.jobs)
-            draws.append(judge.found.fit(fresh))
-            selector = fresh if selector is None else selector
+        fresh = [
+            methods.make_selector(name, number, seed=judge.seed + draw, jobs=judge.jobs)
+            for draw in range(_BASELINE_DRAWS if name == BASELINE else 1)
+        ]
+        data = judge.data_for(fresh[0])
+        fitted, seconds = within(judge.limit, _fitted, fresh, data)
     except ValueError as error:
         return Outcome(judge.failure(name, str(error)))
-    seconds = (time.perf_counter() - start) / len(draws)
-    return Outcome(judge.row(name, draws, seconds, first), selector, draws[0])
+    judge.found.console.progress("judging what it selected")
+    draws = [selected_best_first(selector) for selector in fitted]
+    row = judge.row(name, draws, seconds, first, data.X.shape[0])
+    return Outcome(row, fitted[0], draws[0])
+
+
+def _fitted(selectors: Sequence[Any], data: FitData) -> tuple[list[Any], float]:
+    """Fit selectors, and return the seconds that each took on average."""
+    start = time.perf_counter()
+    fitted = [selector.fit(data) for selector in selectors]
+    return fitted, (time.perf_counter() - start) / len(fitted)
 
 
 def compare_methods(
-    names: Sequence[str], number: int | float | str, judge: Judge, first: Indices | None = None
-) -> list[Outcome]:
+    names: Sequence[str], number: int | float | str, judge: Judge, first: Outcome | None = None
+) -> Compared:
     """Run methods one after another; the first that succeeds decides how many features."""
-    outcomes = []
+    outcomes = [] if first is None else [first]
+    chosen = None if first is None else first.chosen
     for place, name in enumerate(names, start=1):
         with judge.found.console.busy(f"{name} ({place} of {len(names)})"):
-            outcome = run_method(name, number if first is None else len(first), judge, first)
-        if first is None and outcome.selector is not None:
-            first = outcome.chosen
+            outcome = run_method(name, number if chosen is None else len(chosen), judge, chosen)
+        if chosen is None and outcome.selector is not None:
+            chosen = outcome.chosen
         outcomes.append(outcome)
-    return outcomes
+    return Compared(outcomes, _said_of_rows(outcomes, judge))
 
 
 def method_names(words: Sequence[str], option: str) -> list[str]:
@@ -162,24 +215,36 @@ def others_than(method: str, words: Sequence[str]) -> list[str]:
 
 
 def complain_of_failures(rows: Sequence[dict[str, Any]], kind: str) -> bool:
-    """Say which methods failed, and return whether any did."""
+    """Say which methods failed, and return whether any did, or none came to an end."""
     failed = [row for row in rows if row["error"] is not None]
-    for row in failed:
-        complain(f"{row['method']}: {row['error']}", kind)
-    return bool(failed)
+    # Who sets a limit reckons with it.
+    slow = [row["error"].startswith(TOO_SLOW) for row in failed]
+    for row, is_slow in zip(failed, slow, strict=True):
+        complain(f"{row['method']}: {row['error']}", "warning: " if is_slow else kind)
+    return not all(slow) or len(failed) == len(rows)
+
+
+def _said_of_rows(outcomes: Sequence[Outcome], judge: Judge) -> list[str]:
+    every = judge.found.table.n_rows or 0
+    if judge.n_rows >= every:
+        return []
+    rows = f"{judge.n_rows:,} of {every:,} rows"
+    fewer = [one.row["method"] for one in outcomes if (one.row["n_rows"] or every) < every]
+    judged = f"held-out, redundancy and agreement: {rows} (--all-rows takes all)"
+    return [*(f"{name}: {rows}" for name in fewer), judged]
 
 
 def short_table(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return headings and cells for a terminal."""
     shown = [key for key in _HEADINGS if key in rows[0]]
     return [_HEADINGS[key] for key in shown], [
-        [_cell(key, row[key]) for key in shown] for row in rows
+        [_cell(key, row[key], row["error"]) for key in shown] for row in rows
     ]
 
 
-def _cell(key: str, value: Any) -> str:
-    if value is None:
-        return "failed"
+def _cell(key: str, value: Any, error: str | None) -> str:
+    if error is not None and value is None:
+        return TOO_SLOW if error.startswith(TOO_SLOW) else "failed"
     if key in ("method", "n_features"):
         return str(value)
     if key in ("accuracy", "information"):
@@ -187,13 +252,13 @@ def _cell(key: str, value: Any) -> str:
     return f"{value:.3f}"
 
 
-def page_comparison(outcomes: Sequence[Outcome], tuned: bool = False) -> Comparison:
+def page_comparison(compared: Compared, tuned: bool = False) -> Comparison:
     """Return the comparison as a report shows it."""
     import pandas as pd
 
     from bsufs.inspection.page import Comparison
 
-    rows = [outcome.row for outcome in outcomes]
+    rows = compared.rows
     shown = {key: heading for key, heading in _LONG_HEADINGS.items() if key in rows[0]}
     table = pd.DataFrame(
         {heading: [_rounded(heading, row[key]) for row in rows] for key, heading in shown.items()}
@@ -217,10 +282,11 @@ def page_comparison(outcomes: Sequence[Outcome], tuned: bool = False) -> Compari
             f"{BASELINE} is the baseline, the mean of {_BASELINE_DRAWS} draws of random columns: a "
             "method that is not better has found nothing."
         )
+    notes += [f"A sample of the rows, {said}." for said in compared.sampled]
     notes += [f"{row['method']} failed: {row['error']}" for row in rows if row["error"] is not None]
     selections = {
         outcome.row["method"]: outcome.chosen
-        for outcome in outcomes
+        for outcome in compared.outcomes
         # One draw of random columns is not what the table shows the mean of.
         if outcome.selector is not None and outcome.row["method"] != BASELINE
     }

@@ -28,6 +28,9 @@ class Console:
 
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet
+        # The line that moves, where there is one, and what it says is done.
+        self._status: Any = None
+        self._doing = ""
 
     def say(self, message: str) -> None:
         """Print a line."""
@@ -41,15 +44,33 @@ class Console:
 
     @contextlib.contextmanager
     def busy(self, message: str) -> Iterator[None]:
-        """Show on a terminal that work goes on."""
+        """Show on a terminal that work goes on; within other work, until that goes on itself."""
         if self.quiet or not sys.stderr.isatty():
             yield
             return
         from rich.console import Console as Screen
-        from rich.markup import escape
 
-        with Screen(stderr=True).status(escape(message)):
-            yield
+        former, self._doing = self._doing, message
+        is_outermost = self._status is None
+        if is_outermost:
+            self._status = Screen(stderr=True).status("")
+        self.progress("")
+        try:
+            with self._status if is_outermost else contextlib.nullcontext():
+                yield
+        finally:
+            self._doing = former
+            if is_outermost:
+                self._status = None
+            self.progress("")
+
+    def progress(self, detail: str) -> None:
+        """Add to the line that shows what is done how far that is, such as "1,000 rows"."""
+        if self._status is not None:
+            from rich.text import Text
+
+            line = one_line(f"{self._doing}: {detail}" if detail else self._doing)
+            self._status.update(Text(line, no_wrap=True, overflow="ellipsis"))
 
 
 def print_table(

@@ -19,10 +19,14 @@ from bsufs.cli._options import parse_names
 from bsufs.scatter import memory_for_scatter
 from bsufs.selectors._data import FitData
 from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side
+from bsufs.selectors._row_sample import RowSample
 from bsufs.solvers.components import common_level_in_words
 from bsufs.tables import Table, open_table
 from bsufs.tables._numbers import MISSING_WORDS, numbers
 
+# Methods that look for neighbors take time with the square of the rows, and k-means is run over and
+# over to judge a selection: a sample of so many rows tells nearly the same.
+SAMPLE_ROWS = 4096
 # What a class takes as text of its own.
 _BYTES_PER_CLASS = 100
 
@@ -34,6 +38,8 @@ class Input:
     table: Table
     console: Console
     nuisance: Nuisance | None = None
+    # Seed of the sample of rows, None for all of them.
+    seed: int | None = None
 
     @cached_property
     def data(self) -> FitData:
@@ -49,11 +55,35 @@ class Input:
             return self.data
         return FitData(self.data.X.toarray(), names=self.table.names)
 
+    @cached_property
+    def sampled(self) -> FitData:
+        """Some rows of a large table, all of a small one, for what cannot take all."""
+        rows = self._drawn(self.data.X.shape[0])
+        if rows is None:
+            return self.dense
+        X = self.seen.X[rows]
+        return FitData(X.toarray() if sparse.issparse(X) else X, names=self.table.names)
+
+    @property
+    def seen(self) -> FitData:
+        """The numbers, cleared of what is adjusted for."""
+        return self.data if self.nuisance is None else self.dense
+
+    def _drawn(self, n_rows: int) -> Indices | None:
+        return None if self.seed is None else RowSample(SAMPLE_ROWS, self.seed).numbers(n_rows)
+
+    def data_for(self, selector: Any) -> FitData:
+        """Return the numbers of a table that is held, as a selector can take them."""
+        return self.data if selector.__sklearn_tags__().input_tags.sparse else self.dense
+
     def fit(self, selector: Any) -> Indices:
         """Fit a selector and return the columns it selects, best first."""
         if self.table.is_held:
-            takes_sparse = selector.__sklearn_tags__().input_tags.sparse
-            selector.fit(self.data if takes_sparse else self.dense)
+            self.console.progress("scatter matrix")
+            # Whoever selects, the curve of what is explained needs it.
+            _ = self.data.scatter
+            self.console.progress("")
+            selector.fit(self.data_for(selector))
         else:
             if self.nuisance is not None:
                 last = self.table.n_features + self.nuisance.regressors.shape[1]
@@ -63,7 +93,7 @@ class Input:
                     center_rows=bool(self.nuisance.columns.centered.any()),
                 )
             selector.fit_batches(self._batches())
-        return np.argsort(selector.ranking_)[: int(selector.support_.sum())]
+        return selected_best_first(selector)
 
     def _batches(self) -> Iterator[Any]:
         first = 0
@@ -111,14 +141,20 @@ class Input:
             if not self.table.is_held and _BYTES_PER_CLASS * len(cells) > self.table.memory:
                 self._say_unclustered(_BYTES_PER_CLASS * (self.table.n_rows or len(cells)))
                 return None
-        return classes_in(cells, label)
+        labels, rows = classes_in(cells, label)
+        drawn = self._drawn(rows.size)
+        if drawn is None:
+            return labels, rows
+        self.console.say(f"k-means is compared with {label!r} on {drawn.size} of {rows.size} rows")
+        return labels[drawn], rows[drawn]
 
     def clustering(
         self, best_first: Indices, classes: Classes, seed: int
     ) -> dict[str, dict[str, float]]:
         """Run k-means on the selected columns, and on all where these are held."""
+        self.console.progress("k-means on the selected")
         if self.table.is_held:
-            X = self.data.X if self.nuisance is None else self.dense.X
+            X = self.seen.X
             parts = {"selected": X[:, best_first], "all": X}
             return {which: cluster(part, classes, seed) for which, part in parts.items()}
         if self.nuisance is not None:
@@ -137,6 +173,11 @@ class Input:
             f"k-means is left out: it needs {size_in_words(needed)} or more, --memory is "
             f"{size_in_words(self.table.memory)}"
         )
+
+
+def selected_best_first(selector: Any) -> Indices:
+    """Return the columns that a fitted selector selects."""
+    return np.argsort(selector.ranking_)[: int(selector.support_.sum())]
 
 
 def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
@@ -159,10 +200,12 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
             names_from=given.names_from,
             memory=memory,
             whole_for=whole_for,
+            progress=console.progress,
         )
     for notice in table.notices:
         console.say(notice)
-    found = Input(table, console, _nuisance(given, table))
+    seed = None if given.all_rows else given.seed
+    found = Input(table, console, _nuisance(given, table), seed)
     if table.is_held:
         found.require_two_rows()
     else:

@@ -65,6 +65,23 @@ SeedOption = Annotated[int, option("--seed", "NUMBER", "Seed of all that is rand
 JobsOption = Annotated[
     int | None, option("--jobs", "NUMBER", "Threads at most; default all.", min=1)
 ]
+LimitOption = Annotated[
+    str | None,
+    option(
+        "--limit",
+        "TIME",
+        "Stop a method that is compared after this time, such as 60s or 2m; the others go on.",
+    ),
+]
+AllRowsOption = Annotated[
+    bool,
+    option(
+        "--all-rows",
+        "",
+        "Compare on all rows, also where 4096 drawn at random would do: methods that look for "
+        "neighbors, and what a selection is judged by.",
+    ),
+]
 ForceOption = Annotated[bool, option("--force", "", "Replace files that exist.")]
 QuietOption = Annotated[bool, option("-q --quiet", "", "No words on standard error.")]
 IgnoreOption = Annotated[

@@ -164,23 +164,25 @@ def _in_percent(scores: dict[str, float]) -> str:
     return f"ACC {100 * scores['accuracy']:.1f}, NMI {100 * scores['information']:.1f}"
 
 
-def compare(given: Any, selection: Selection) -> list[comparison.Outcome]:
+def compare(given: Any, selection: Selection) -> comparison.Compared | None:
     """Run the other methods that were asked for, and show them beside the selection."""
     if given.others is None:
-        return []
+        return None
     best_first, document = selection.best_first, selection.document
     with methods.at_most_threads(given.jobs):
         judge = comparison.Judge(given, selection.found, selection.classes)
-        row = judge.row(document["method"], [best_first], document["seconds"], None)
-        outcomes = [
-            comparison.Outcome(row, selection.selector, best_first),
-            *comparison.compare_methods(given.others, len(best_first), judge, best_first),
-        ]
-    document["comparison"] = [outcome.row for outcome in outcomes]
-    rows = document["comparison"]
-    selection.found.console.show("Other methods", *comparison.short_table(rows))
-    comparison.complain_of_failures(rows, "warning: ")
-    return outcomes
+        first = comparison.Outcome(
+            judge.row(
+                document["method"], [best_first], document["seconds"], None, document["n_rows"]
+            ),
+            selection.selector,
+            best_first,
+        )
+        compared = comparison.compare_methods(given.others, len(best_first), judge, first)
+    document["comparison"] = compared.rows
+    compared.show("Other methods", selection.found.console)
+    comparison.complain_of_failures(compared.rows, "warning: ")
+    return compared
 
 
 def show_alternatives(given: Any, selection: Selection) -> list[Alternative]:
@@ -217,7 +219,7 @@ def show_alternatives(given: Any, selection: Selection) -> list[Alternative]:
 def page(
     given: Any,
     selection: Selection,
-    outcomes: Sequence[comparison.Outcome],
+    compared: comparison.Compared | None,
     others: Sequence[Alternative],
 ) -> str:
     """Return the report as one HTML page."""
@@ -225,5 +227,5 @@ def page(
         f"k-means on {which} columns": f"{_in_percent(scores)} (labels were not used to select)"
         for which, scores in selection.document["clustering"].items()
     }
-    compared = comparison.page_comparison(outcomes, given.tune) if outcomes else None
-    return make_page(given, selection.found, selection.fitted, compared, clusterings, others)
+    shown = None if compared is None else comparison.page_comparison(compared, given.tune)
+    return make_page(given, selection.found, selection.fitted, shown, clusterings, others)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from bsufs.cli import _options as options
 from bsufs.cli._console import Console, dump, print_table, write_text
+from bsufs.cli._limit import parse_limit
 
 if TYPE_CHECKING:
-    from bsufs.cli._comparison import Outcome
+    from bsufs.cli._comparison import Compared
     from bsufs.cli._input import Input
 
 # What `bsufs select` does comes first: the others are compared with it.
@@ -64,6 +66,8 @@ def compare(
     label: options.LabelOption = None,
     missing: options.MissingOption = options.Missing.error,
     scale: options.ScaleOption = options.Scale.none,
+    limit: options.LimitOption = None,
+    all_rows: options.AllRowsOption = False,
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = None,
     delimiter: options.DelimiterOption = None,
@@ -82,57 +86,66 @@ def compare(
     k-means on them finds the clusters that it finds on all columns. Random columns are the mean of
     ten draws.
 
+    On more than 4096 rows, methods that look for neighbors are compared on a random sample, and so
+    is what needs more than the scatter; the output says where, and --all-rows takes all rows.
+
     With --adjust-for and --center-rows all methods and measures see the data without what these
     take off.
 
     With -k auto the first method decides how many features all of them select. A method that
-    fails is reported, and the others go on. The report is that of the first method, with the
-    comparison.
+    fails, or takes longer than --limit, is reported, and the others go on. The report is that of
+    the first method, with the comparison.
     """
     given = options.given_options(context)
     # The whole table is held, however much that takes.
     given.memory = None
     given.never_keep = []
     number = options.parse_number(n_features)
-    options.check_targets(table, force, json=json_file, csv=csv_file, report=report_file)
+    given.limit = parse_limit(limit)
+    console = Console(quiet)
+    with console.busy("starting"):
+        options.check_targets(table, force, json=json_file, csv=csv_file, report=report_file)
 
-    from bsufs.cli import _comparison as comparison
-    from bsufs.cli import _methods as methods
-    from bsufs.cli._input import open_input
+        from bsufs.cli import _comparison as comparison
+        from bsufs.cli import _methods as methods
+        from bsufs.cli._input import open_input
 
     names = comparison.method_names(
         options.parse_names(method_names or [DEFAULT_METHODS]), "--methods"
     )
-    found = open_input(given, Console(quiet), whole_for="bsufs compare")
+    found = open_input(given, console, whole_for="bsufs compare")
     methods.check_number(number, found.table)
     classes = None if label is None else found.classes(label)
     with methods.at_most_threads(jobs):
         judge = comparison.Judge(given, found, classes)
-        outcomes = comparison.compare_methods(names, number, judge)
-    page = None if report_file is None else _page(given, found, outcomes)
-    rows = [outcome.row for outcome in outcomes]
+        compared = comparison.compare_methods(names, number, judge)
+    page = None if report_file is None else _page(given, found, compared)
+    rows = compared.rows
     shape = {"n_rows": found.table.n_rows, "n_features": found.table.n_features}
+    shape["n_rows_judged_by"] = judge.n_rows
     write_text(dump({"table": table, **shape, "methods": rows}), json_file, force)
     write_text(_as_csv(rows), csv_file, force)
     write_text(page, report_file, force)
     if json_file is csv_file is report_file is None:
         title = f"{table}: {found.table.n_rows} rows, {found.table.n_features} features"
         print_table(title, *comparison.short_table(rows))
+    compared.say_sampled(found.console)
     if comparison.complain_of_failures(rows, "error: "):
         raise typer.Exit(FAILED_STATUS)
 
 
-def _page(given: Any, found: Input, outcomes: Sequence[Outcome]) -> str | None:
+def _page(given: Any, found: Input, compared: Compared) -> str | None:
     """Return the page on the first method that succeeded, None where none did."""
     from bsufs.cli._comparison import page_comparison
     from bsufs.cli._page import make_page
 
-    shown = next((outcome for outcome in outcomes if outcome.selector is not None), None)
+    shown = next((outcome for outcome in compared.outcomes if outcome.selector is not None), None)
     if shown is None:
         return None
     # What the page is about comes first, and the others follow.
-    ordered = sorted(outcomes, key=lambda outcome: outcome is not shown)
-    return make_page(given, found, shown.selector, page_comparison(ordered))
+    ordered = sorted(compared.outcomes, key=lambda outcome: outcome is not shown)
+    table = page_comparison(replace(compared, outcomes=ordered))
+    return make_page(given, found, shown.selector, table)
 
 
 def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
+from bsufs._atomic import STANDARD
 from bsufs._names import one_line
 from bsufs.cli import _options as options
 from bsufs.cli._console import Console, dump, print_table, write_text
+from bsufs.cli._limit import parse_limit
 
 _EPILOG = """
 [bold]Examples[/bold]
@@ -102,6 +105,8 @@ def select(
             "Other methods to show beside it; random columns are added as a baseline.",
         ),
     ] = None,
+    limit: options.LimitOption = None,
+    all_rows: options.AllRowsOption = False,
     alternatives: Annotated[
         int,
         options.option(
@@ -161,35 +166,40 @@ def select(
     given.must_keep = options.parse_names(must_keep)
     given.never_keep = options.parse_names(never_keep)
     given.others = None if others is None else options.parse_names(others)
+    given.limit = parse_limit(limit)
     given.tune = tune or criterion is not None
     if len(given.numbers) > 1 and not given.tune:
         raise ValueError(
             f"-k must be one number without --tune, which chooses among several; got {n_features}."
         )
-    if output is not None:
-        from bsufs.tables._write import needs_whole_table
-
-        # Also says where the extension is none that can be written.
-        given.output_needs_all = needs_whole_table(output)
     if purpose is not None:
         given.method = options.method_for(purpose, method)
-    options.check_targets(
-        table, force, output=output, names=names, json=json_file, report=report_file
-    )
-
-    from bsufs.cli import _selection as steps
-    from bsufs.tables import write_table
-
     console = Console(quiet)
-    steps.validate_request(given)
+    with console.busy("starting"):
+        if output is not None:
+            from bsufs.tables._write import needs_whole_table
+
+            # Also says where the extension is none that can be written.
+            given.output_needs_all = needs_whole_table(output)
+        options.check_targets(
+            table, force, output=output, names=names, json=json_file, report=report_file
+        )
+
+        from bsufs.cli import _selection as steps
+        from bsufs.tables import write_table
+
+        steps.validate_request(given)
     found = steps.read(given, console)
     selection = steps.fit(given, found, console)
-    outcomes = steps.compare(given, selection)
+    compared = steps.compare(given, selection)
     others_shown = steps.show_alternatives(given, selection)
     document = selection.document
-    page = None if report_file is None else steps.page(given, selection, outcomes, others_shown)
+    page = None if report_file is None else steps.page(given, selection, compared, others_shown)
     if output is not None:
-        write_table(found.table, output, selection.best_first, order=given.order, force=force)
+        # Where the table itself goes to the terminal, nothing is to move in it.
+        writing = nullcontext() if output == STANDARD else console.busy(f"writing {output}")
+        with writing:
+            write_table(found.table, output, selection.best_first, order=given.order, force=force)
     lines = [f"{one_line(row['name'])}\n" for row in document["selected"]]
     write_text("".join(lines), names, force)
     write_text(dump(document), json_file, force)

@@ -13,7 +13,8 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -73,7 +74,13 @@ def unreadable(source: str, kind: str, error: Exception) -> TableError:
 class RawFile:
     """Bytes that can be read again and again: of a file, or held where they come only once."""
 
-    def __init__(self, path: str | os.PathLike[str] | BinaryIO, most_bytes: float) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | BinaryIO,
+        most_bytes: float,
+        progress: Callable[[str], None] = lambda detail: None,
+    ) -> None:
+        self.progress = progress
         self._data: bytes | None = None
         self.path: Any = path
         if hasattr(path, "read"):
@@ -100,7 +107,7 @@ class RawFile:
         held = io.BytesIO()
         # Beside the bytes there will be the numbers, and what is made of them.
         while 3 * held.tell() <= most_bytes and held.write(stream.read(_CHUNK_BYTES)):
-            pass
+            self.progress(size_in_words(held.tell()))
         self.source, self._data = source, held.getvalue()
         if 3 * held.tell() > most_bytes:
             raise TableError(
@@ -158,13 +165,19 @@ class RawFile:
             yield text
 
 
-def sniff_encoding(file: RawFile) -> tuple[str, tuple[str, ...], int, int]:
-    """Look through a text once, for its encoding and whether it is text at all.
+@dataclass(frozen=True)
+class Sniffed:
+    """What a first look through a text tells: its encoding, notices, and how much there is."""
 
-    Also returns notices on it, the number of lines, and how many bytes it takes to hold.
-    """
-    n_bytes = n_marks = 0
-    n_lines = 1
+    encoding: str
+    notices: tuple[str, ...]
+    n_lines: int
+    n_bytes: int
+
+
+def sniff(file: RawFile) -> Sniffed:
+    """Look through a text once, for its encoding and whether it is text at all."""
+    n_bytes = n_feeds = n_returns = 0
     has_zeros = has_ink = False
     notices: tuple[str, ...] = ()
     with file.open_unzipped() as stream:
@@ -174,26 +187,30 @@ def sniff_encoding(file: RawFile) -> tuple[str, tuple[str, ...], int, int]:
         decoder = codecs.getincrementaldecoder(encoding)()
         # An empty chunk ends the text.
         for chunk in chain(iter(lambda: stream.read(_CHUNK_BYTES), b""), [b""]):
-            try:
-                text = decoder.decode(chunk, final=not chunk)
-            except UnicodeDecodeError as error:
-                if is_utf_16:
-                    raise TableError(
-                        f"{file.source}: it begins as UTF-16 text, but is not ({error.reason})."
-                    ) from error
-                line = n_lines + error.object[: error.start].count(b"\n")
-                notices = (
-                    f"{file.source} is not UTF-8 (line {line}) and is read as Latin-1; what is "
-                    "written is UTF-8.",
-                )
-                encoding = "latin-1"
-                decoder = codecs.getincrementaldecoder(encoding)()
-                text = decoder.decode(chunk)
+            text = chunk
+            # There is nothing to decode in ASCII, unless it comes within a character.
+            if is_utf_16 or not chunk.isascii() or decoder.getstate()[0]:
+                try:
+                    decoded = decoder.decode(chunk, final=not chunk)
+                    text = decoded.encode() if is_utf_16 else chunk
+                except UnicodeDecodeError as error:
+                    if is_utf_16:
+                        raise TableError(
+                            f"{file.source}: it begins as UTF-16 text, but is not ({error.reason})."
+                        ) from error
+                    line = 1 + n_feeds + error.object[: error.start].count(b"\n")
+                    notices = (
+                        f"{file.source} is not UTF-8 (line {line}) and is read as Latin-1; what is "
+                        "written is UTF-8.",
+                    )
+                    encoding = "latin-1"
+                    decoder = codecs.getincrementaldecoder(encoding)()
             has_ink = has_ink or bool(text.strip())
-            has_zeros = has_zeros or "\0" in text
-            n_lines += text.count("\n")
+            has_zeros = has_zeros or b"\0" in text
+            n_feeds += text.count(b"\n")
+            n_returns += text.count(b"\r")
             n_bytes += len(chunk)
-            n_marks += sum(map(text.count, ",\t;|\n"))
+            file.progress(size_in_words(n_bytes))
     if not has_ink:
         raise TableError(f"{file.source}: the file is empty.")
     if not is_utf_16:
@@ -204,5 +221,5 @@ def sniff_encoding(file: RawFile) -> tuple[str, tuple[str, ...], int, int]:
             raise TableError(
                 f"{file.source}: this is no text, it holds zero bytes. Is the name right?"
             )
-    # The characters twice (as they are in the file, and in cells) and 12 bytes for each cell.
-    return encoding, notices, n_lines, 2 * n_bytes + 12 * n_marks
+    # Lines end in either, or in both.
+    return Sniffed(encoding, notices, 1 + max(n_feeds, n_returns), n_bytes)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -44,12 +46,10 @@ class NumericColumns:
     def add(self, columns: Any) -> Array:
         """Return a batch of rows as numbers."""
         self._names = columns.column_names
-        values = np.full((columns.num_rows, columns.num_columns), np.nan)
-        for number, name in enumerate(self._names):
-            if name in self.bad:
-                continue
-            column = columns.column(number)
-            parsed, is_truth = _parsed(column)
+        values = np.empty((columns.num_rows, columns.num_columns))
+        wanted = [number for number, name in enumerate(self._names) if name not in self.bad]
+        for number, (parsed, is_truth) in zip(wanted, _each_parsed(columns, wanted), strict=True):
+            name, column = self._names[number], columns.column(number)
             if parsed is None:
                 self.bad[name] = self._truths.get(name) or self._first_bad_cell(column)
                 continue
@@ -80,6 +80,16 @@ class NumericColumns:
 def numbers(column: Any) -> Array | None:
     """Return a column as numbers, NaN for missing values; None where a cell is no number."""
     return _parsed(column)[0]
+
+
+def _each_parsed(columns: Any, wanted: Sequence[int]) -> Iterator[tuple[Array | None, bool]]:
+    """Parse some columns, in as many threads as Arrow would take."""
+    import pyarrow as pa
+
+    parts = np.array_split(np.array(wanted, dtype=int), pa.cpu_count())
+    with ThreadPoolExecutor(len(parts)) as pool:
+        parsed = pool.map(lambda part: [_parsed(columns.column(int(one))) for one in part], parts)
+        return chain.from_iterable(list(parsed))
 
 
 def _parsed(column: Any) -> tuple[Array | None, bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -39,6 +39,7 @@ def open_table(
     memory: int | None = None,
     batch_rows: int | None = None,
     whole_for: str | None = None,
+    progress: Callable[[str], None] = lambda detail: None,
 ) -> Table:
     r"""Open a table; its extension says what it is.
 
@@ -82,6 +83,9 @@ def open_table(
     whole_for : str, optional
         What needs the whole table, for the message where it does not fit: it is held then, or an
         error raised.
+    progress : callable, optional
+        Called now and then with how far it has been read, such as "1,000 rows"; also when its
+        batches are gone through and when it is written.
 
     Returns
     -------
@@ -112,7 +116,7 @@ def open_table(
         raise TableError(f"batch_rows must be at least 1, got {batch_rows}.")
     most = available_memory() if memory is None else memory
     limit = int(most * _SHARE_OF_MEMORY) if memory is None else memory
-    rows = _open_rows(path, most, delimiter, header, array, names_from)
+    rows = _open_rows(path, most, delimiter, header, array, names_from, progress)
     _check_names(rows)
     source, needed = rows.file.source, rows.memory_to_hold or 0
     if rows.n_rows == 0:
@@ -145,6 +149,7 @@ def _open_rows(
     header: bool,
     array: str | None,
     names_from: str | None,
+    progress: Callable[[str], None],
 ) -> Rows:
     """Open a file as what it is by its name; standard input and open files hold text."""
     is_stream = hasattr(path, "read") or os.fspath(path) == STANDARD
@@ -153,7 +158,7 @@ def _open_rows(
         raise TableError(f"{path}: --array is for .npz, .mat and .h5ad files only.")
     if names_from is not None and kind not in ANNDATA:
         raise TableError(f"{path}: --names-from is for .h5ad files only.")
-    file = RawFile(path, most_bytes)
+    file = RawFile(path, most_bytes, progress)
     if kind in _ARRAYS:
         return ArrayRows(file, kind, array, names_from)
     if kind in TEXT:

@@ -269,10 +269,20 @@ class Table:
         if matrix is not None:
             return matrix.astype(np.float64, copy=False)
         try:
-            return np.concatenate(list(self._parsed(self.names)))
+            return self._stacked()
         except LongRowError:
             self.rows.read_ahead(self.memory)
-            return np.concatenate(list(self._parsed(self.names)))
+            return self._stacked()
+
+    def _stacked(self) -> Array:
+        """Read all numbers into memory that is taken once, or again where it was too little."""
+        values, end = np.empty((self.rows.most_rows, self.n_features)), 0
+        for block in self._parsed(self.names):
+            start, end = end, end + len(block)
+            if end > len(values):
+                values = np.concatenate([values[:start], np.empty((end, self.n_features))])
+            values[start:end] = block
+        return values[:end]
 
     def _settle_missing(self, how: Missing) -> None:
         gaps, preparation = Gaps(self.names), self._preparation
@@ -304,13 +314,14 @@ class Table:
 
     def _record_batches(self, names: Sequence[str]) -> Iterator[Any]:
         """Go through columns of the file, which must not change in between."""
-        file, n_rows = self.rows.file, 0
+        file, known, n_rows = self.rows.file, self.rows.n_rows, 0
         file.check_unchanged()
         try:
             most_rows = None if self.is_held else self._rows_at_once(names)
             for batch in self.rows.batches(names, most_rows):
                 if batch.num_rows:
                     n_rows += batch.num_rows
+                    file.progress(f"{n_rows:,} of {known:,} rows" if known else f"{n_rows:,} rows")
                     yield batch
         except Exception:
             # What makes no sense may do so because somebody writes to the file.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bsufs._memory import size_in_words
-from bsufs.tables._files import RawFile, TableError, sniff_encoding
+from bsufs.tables._files import RawFile, TableError, sniff
 from bsufs.tables._rows import ROW_NAMES, Rows, numbered_names
 
 _DELIMITERS = ",\t;|"
@@ -33,7 +33,8 @@ class TextRows(Rows):
 
     def __init__(self, file: RawFile, delimiter: str | None, header: bool) -> None:
         self.file = file
-        self._encoding, self.notices, self.most_rows, self.memory_to_hold = sniff_encoding(file)
+        sniffed = sniff(file)
+        self._encoding, self.notices = sniffed.encoding, sniffed.notices
         with file.open_as_utf8(self._encoding) as text:
             line = text.readline()
         self._shortest_block = _LINES_IN_A_BLOCK * len(line)
@@ -48,6 +49,10 @@ class TextRows(Rows):
             raise TableError(f"{file.source}: the first line cannot be read ({error}).") from error
         if len(first) < 2:
             raise TableError(_one_column(first_line, self._delimiter, file.source))
+        # A cell takes a character at least, its mark.
+        self.most_rows = min(sniffed.n_lines, sniffed.n_bytes // len(first) + 1)
+        # The characters twice (as they are in the file, and in cells) and 12 bytes for each cell.
+        self.memory_to_hold = 2 * sniffed.n_bytes + 12 * self.most_rows * len(first)
         self.names = self.features = tuple(first) if header else numbered_names(len(first))
         self.row_names = (ROW_NAMES,) if self.names[0] == ROW_NAMES else ()
         self.empty = f"there is a header of {len(self.names)} names, but no row below it."

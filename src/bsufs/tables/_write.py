@@ -25,8 +25,8 @@ from bsufs.tables._rows import joined
 from bsufs.tables._table import Table
 
 _ARRAYS = (".npy", ".npz", ".h5ad")
-# Rows are turned into Python lists so many at a time.
-_ROWS_AT_ONCE = 10_000
+# Rows are turned into Python's text so many at a time.
+_ROWS_AT_ONCE = 2_000
 
 
 def write_table(
@@ -124,11 +124,29 @@ def _write_text(batches: Iterable[Any], names: Sequence[str], stream: Any, delim
             _as_text(*named) for named in zip(batch.schema.names, batch.columns, strict=True)
         ]
         for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
-            cells = [column.slice(start, _ROWS_AT_ONCE).to_pylist() for column in columns]
-            writer.writerows(zip(*cells, strict=True))
+            cells = [column.slice(start, _ROWS_AT_ONCE) for column in columns]
+            plain = _plain_lines(cells, delimiter)
+            if plain is None:
+                values = [column.to_pylist() for column in cells]
+                writer.writerows(zip(*values, strict=True))
+            else:
+                text.write(plain)
     text.flush()
     # The stream belongs to the caller, who closes it.
     text.detach()
+
+
+def _plain_lines(columns: Sequence[Any], delimiter: str) -> str | None:
+    """Return rows as lines where no cell needs quotes, or else None."""
+    from pyarrow import compute
+
+    # An empty cell that is alone in its line has quotes too.
+    if len(columns) < 2:
+        return None
+    rows = compute.binary_join_element_wise(*columns, delimiter).to_pylist()
+    lines = "\n".join([*rows, ""])
+    marks = {delimiter: len(rows) * (len(columns) - 1), "\n": len(rows), '"': 0, "\r": 0}
+    return lines if all(lines.count(mark) == count for mark, count in marks.items()) else None
 
 
 def _as_text(name: str, column: Any) -> Any:
