@@ -1,6 +1,6 @@
 """Run every benchmark that needs no data folder; the tables are Markdown."""
 
-from benchmarks import core, files, importing, kmeans, methods, prox, shapes, wide
+from benchmarks import core, files, importing, kmeans, methods, page, prox, shapes, wide
 
 if __name__ == "__main__":
     print("## Before the first answer\n")
@@ -19,3 +19,5 @@ if __name__ == "__main__":
     kmeans.main()
     print("\n## Many features")
     wide.main()
+    print("\n## The report of a wide table\n")
+    page.main()

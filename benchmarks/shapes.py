@@ -1,9 +1,11 @@
 """BSUFS and the default on tables of several shapes, in multiples of scikit-learn's PCA.
 
-Processor time on one thread, the median of several runs that take turns with those of the PCA, and
-the spread (the longest less the shortest, in % of the median) of what varied most.
+First processor time on one thread, the median of several runs that take turns with those of the
+PCA, and the spread (the longest less the shortest, in % of the median) of what varied most. Then
+seconds by the clock with one thread and with two, where the machine has as many.
 """
 
+import os
 import time
 
 import numpy as np
@@ -41,31 +43,41 @@ def groups_in_factors(n, d):
     return X
 
 
-def processor_seconds(estimator, X):
-    start = time.process_time()
+def seconds_of(estimator, X, clock):
+    start = clock()
     estimator.fit(X)
-    return time.process_time() - start
+    return clock() - start
+
+
+def measured(X, n_threads, clock):
+    """Return the seconds of each estimator, a row for each turn."""
+    with threadpool_limits(n_threads):
+        return np.array(
+            [
+                [seconds_of(estimator, X, clock) for estimator in ESTIMATORS.values()]
+                for _ in range(5 if X.size < 1e7 else 3)
+            ]
+        )
 
 
 def main():
-    small, rows = groups_in_factors(50, 20), []
+    small, ratios, threads = groups_in_factors(50, 20), [], []
     for estimator in (PCA(2), BSUFS(3), ClusterAlignment(3)):
         estimator.fit(small)  # What is imported at the first fit is not measured.
-    with threadpool_limits(1):
-        for n, d in SHAPES:
-            X = groups_in_factors(n, d)
-            repeats = 5 if n * d < 1e7 else 3
-            seconds = np.array(
-                [
-                    [processor_seconds(estimator, X) for estimator in ESTIMATORS.values()]
-                    for _ in range(repeats)
-                ]
-            )
-            median = np.median(seconds, axis=0)
-            spread = 100 * np.ptp(seconds, axis=0) / median
-            ratios = [f"{value:.1f}" for value in median[1:] / median[0]]
-            rows.append((f"{n} x {d}", f"{median[0]:.2f} s", *ratios, f"{spread.max():.0f} %"))
-    print(markdown_table(("rows x columns", *ESTIMATORS, "largest spread"), rows))
+    for n, d in SHAPES:
+        X, shape = groups_in_factors(n, d), f"{n} x {d}"
+        seconds = measured(X, 1, time.process_time)
+        median = np.median(seconds, axis=0)
+        spread = 100 * np.ptp(seconds, axis=0) / median
+        times = [f"{value:.1f}" for value in median[1:] / median[0]]
+        ratios.append((shape, f"{median[0]:.2f} s", *times, f"{spread.max():.0f} %"))
+        if (os.cpu_count() or 1) > 1:
+            one, two = (np.median(measured(X, k, time.perf_counter), axis=0) for k in (1, 2))
+            cells = [f"{a:.2f} / {b:.2f}" for a, b in zip(one, two, strict=True)]
+            threads.append((shape, *cells))
+    print(markdown_table(("rows x columns", *ESTIMATORS, "largest spread"), ratios))
+    print("\nSeconds by the clock, one thread / two:\n")
+    print(markdown_table(("rows x columns", *ESTIMATORS), threads))
 
 
 if __name__ == "__main__":

@@ -6,10 +6,11 @@ import os
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx_gallery.sorting import ExplicitOrder
-from typer.testing import CliRunner
+from typer.main import get_command
 
 import bsufs
 import bsufs_paper.cli
@@ -51,17 +52,51 @@ _EXAMPLES_LINK = re.compile(r"\]\((?:\.\./)+examples/\)")
 # A number at the margin pushes a formula that is wider than the page out of it; behind it, it does
 # not.
 _MARGIN_NUMBER = re.compile(r"\\tag\{(\w+)\}")
-# Command lines describe themselves; their page shows that, as wide as the page is.
+# Command lines describe themselves; their page shows that in tables.
 _PROGRAMS = {program.name: build_app(program) for program in (BSUFS, bsufs_paper.cli.PROGRAM)}
 _HELP_OF = re.compile(r"^<!-- help of (.+) -->$", flags=re.MULTILINE)
 
 
 def _help(place: re.Match[str]) -> str:
-    name, *command = place[1].split()
-    environment = {"COLUMNS": "92", "NO_COLOR": "1"}
-    shown = CliRunner().invoke(_PROGRAMS[name], [*command, "--help"], env=environment)
-    lines = [line.rstrip() for line in shown.output.strip("\n").splitlines()]
-    return "\n".join(["```text", *lines, "```"])
+    """Return what a command says of itself: words, a table for each group of options, examples."""
+    name, *words = place[1].split()
+    command = get_command(_PROGRAMS[name])
+    for word in words:
+        command = command.commands[word]
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    usage = " ".join([place[1], "[OPTIONS]", *(argument.metavar for argument in arguments)])
+    parts = [_escaped(command.help), "```text\n" + usage + "\n```"]
+    groups: dict[str, list[str]] = {}
+    for parameter in command.params:
+        kind = "Arguments" if parameter in arguments else "Options"
+        kind = getattr(parameter, "rich_help_panel", None) or kind
+        groups.setdefault(kind, []).append(_row(parameter, parameter in arguments))
+    for kind, rows in groups.items():
+        parts.append("\n".join([f"| {kind} | | Default |", "|---|---|---|", *rows]))
+    examples = re.findall(r"\[cyan\](.+?)\[/cyan\](.*)", command.epilog or "")
+    if examples:
+        lines = [
+            f"{line}   # {words.strip()}" if words.strip() else line for line, words in examples
+        ]
+        parts.append("```console\n" + "\n".join(lines) + "\n```")
+    return "\n\n".join(parts)
+
+
+def _row(parameter: Any, is_argument: bool) -> str:
+    names = [parameter.metavar] if is_argument else parameter.opts
+    value = "" if is_argument or not parameter.metavar else f" {parameter.metavar}"
+    default = parameter.default
+    default = getattr(default, "value", default)
+    shown = "" if default is None or isinstance(default, bool | list | tuple) else f"`{default}`"
+    if is_argument or callable(default):
+        shown = ""
+    return f"| `{', '.join(names)}{value}` | {_escaped(parameter.help or '')} | {shown} |"
+
+
+def _escaped(text: str) -> str:
+    """Let nothing in plain words be taken for markup; options stand out."""
+    text = re.sub(r"([\\|<>*_`$])", r"\\\1", text)
+    return re.sub(r"(?<![\w-])(--[a-z-]+|-[a-z])\b", r"`\1`", text)
 
 
 def _adapt(app: Sphinx, page: str, source: list[str]) -> None:
@@ -123,17 +158,20 @@ sphinx_gallery_conf = {
     "capture_repr": ("_repr_html_",),
     "reset_modules": ("matplotlib",),
     "copyfile_regex": r"",
+    # As large as they are shown on a screen of two pixels to a point.
+    "thumbnail_size": (640, 440),
 }
 
 # --- Looks ----------------------------------------------------------------------------------------
 html_theme = "pydata_sphinx_theme"
 html_title = "bsufs"
+html_favicon = "_static/logo.svg"
 html_static_path = ["_static", str(_mathjax / "tex-svg.js")]
 html_css_files = ["bsufs.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
-    "logo": {"text": "bsufs"},
+    "logo": {"text": "bsufs", "image_light": "logo.svg", "image_dark": "logo.svg"},
     "navbar_align": "left",
     "navbar_persistent": ["search-button"],
     "header_links_before_dropdown": 7,

@@ -15,14 +15,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.scale.clusters import columns_bsufs, overhead_of_dask, rows_bsufs
+from benchmarks.scale.clusters import columns_bsufs, columns_default, overhead_of_dask, rows_bsufs
 from benchmarks.scale.files import select_from_file
 from benchmarks.scale.report import plot, table_of
-from benchmarks.scale.sparse import sparse_bsufs
+from benchmarks.scale.sparse import sparse_fit
 from benchmarks.scale.streams import (
     memory_bsufs,
+    memory_default,
     memory_sparse_pca,
     stream_bsufs,
+    stream_default,
     stream_incremental_pca,
 )
 
@@ -68,14 +70,20 @@ _HUGE = _streams(2_000_000, d=1000)
 # What takes much longer is measured on a quarter of the same stream, and so are we.
 _QUARTER = _streams(500_000, d=1000)
 _SPARSE = {"n": 1_000_000, "d": 50_000, "n_nonzero": 100_000_000}
+_TENTH = {"n": 100_000, "d": 50_000, "n_nonzero": 10_000_000}
+_DEFAULT = {"method": "ClusterAlignment"}
 _SMALL_SPARSE = {"n": 100_000, "d": 20_000, "n_nonzero": 5_000_000}
 
 MEASUREMENTS = {
     "stream": Measurement(stream_bsufs, "BSUFS.fit_batches", (*_GROWING, *_QUARTER, *_HUGE), _FEW),
+    "stream-default": Measurement(
+        stream_default, "ClusterAlignment.fit_batches", (*_GROWING, *_QUARTER), _FEW
+    ),
     "stream-ipca": Measurement(
         stream_incremental_pca, "IncrementalPCA.partial_fit", (*_GROWING, *_QUARTER), _FEW
     ),
     "memory": Measurement(memory_bsufs, "BSUFS.fit in memory", _GROWING, _FEW),
+    "memory-default": Measurement(memory_default, "ClusterAlignment.fit in memory", _GROWING, _FEW),
     "memory-sparse-pca": Measurement(
         memory_sparse_pca, "MiniBatchSparsePCA.fit in memory", _FEW, _streams(10_000)
     ),
@@ -99,6 +107,12 @@ MEASUREMENTS = {
         ),
         _wide(10_000, 30_000, 100_000),
     ),
+    "dask-columns-default": Measurement(
+        columns_default,
+        "ClusterAlignment.fit on Dask, blocks of columns",
+        _wide(10_000, 30_000, 100_000, 300_000, 1_000_000),
+        _wide(10_000, 30_000, 100_000),
+    ),
     # The same data in more and more blocks: what a task costs.
     "dask-tasks": Measurement(
         columns_bsufs,
@@ -107,17 +121,23 @@ MEASUREMENTS = {
         ({"n": 200, "d": 10_000, "widest": 500},),
     ),
     "sparse": Measurement(
-        sparse_bsufs,
-        "BSUFS.fit on sparse data",
+        sparse_fit,
+        "Fits to sparse data",
         (
-            {"n": 100_000, "d": 50_000, "n_nonzero": 10_000_000},
+            _TENTH,
             {"n": 50_000, "d": 100_000, "n_nonzero": 10_000_000},
-            {"n": 100_000, "d": 50_000, "n_nonzero": 10_000_000, "kind": "csc"},
-            {"n": 100_000, "d": 50_000, "n_nonzero": 10_000_000, "index": "int64"},
-            {"n": 100_000, "d": 50_000, "n_nonzero": 10_000_000, "value": "float32"},
+            _TENTH | {"kind": "csc"},
+            _TENTH | {"index": "int64"},
+            _TENTH | {"value": "float32"},
             _SPARSE,
+            *(_DEFAULT | size for size in (_TENTH, _SPARSE)),
+            _TENTH | {"n_components": "auto"},
         ),
-        (_SMALL_SPARSE, _SMALL_SPARSE | {"kind": "csc", "value": "float32"}),
+        (
+            _SMALL_SPARSE,
+            _SMALL_SPARSE | _DEFAULT,
+            _SMALL_SPARSE | {"kind": "csc", "value": "float32"},
+        ),
     ),
     "files": Measurement(
         select_from_file, "bsufs select", _files(110_000, 330_000), _files(10_000, 30_000)

@@ -176,7 +176,6 @@ def _fitted(X, selector, scheduler):
         "block_mb": max(map(max, X.chunks)) * min(X.shape) * 8 / 2**20,
         **idle,
         **peaks,
-        "steps": selector.n_iter_,
     }
 
 
@@ -189,8 +188,19 @@ def columns_bsufs(n, d, scheduler="processes", widest=WIDEST_BLOCK):
     """Fit features in blocks that stay with the workers."""
     from bsufs import BSUFS
 
+    return _columns(n, d, scheduler, widest, BSUFS(WIDE_SELECTED, n_components=WIDE_COMPONENTS))
+
+
+def columns_default(n, d, scheduler="processes", widest=WIDEST_BLOCK):
+    """Fit the default to features in blocks that stay with the workers."""
+    from bsufs import ClusterAlignment
+
+    selector = ClusterAlignment(WIDE_SELECTED, n_components=WIDE_COMPONENTS)
+    return _columns(n, d, scheduler, widest, selector)
+
+
+def _columns(n, d, scheduler, widest, selector):
     X = lazy_columns(n, d, widest)
-    selector = BSUFS(WIDE_SELECTED, n_components=WIDE_COMPONENTS)
     sizes = {"n_blocks": X.numblocks[1], "frame_mb": d * WIDE_COMPONENTS * 8 / 2**20}
     return _fitted(X, selector, scheduler) | sizes
 

@@ -1,5 +1,7 @@
 """Sparse data that fit in memory, and little more than that."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from benchmarks.scale.measure import Clock, forget_peak, peak_megabytes
@@ -41,7 +43,8 @@ def sparse_factor_model(n, d, n_nonzero, *, kind="csr", index="int32", value="fl
 class CountedPasses:
     """Counts how often the non-zeros are run over, by one vector or by many at a time."""
 
-    _COUNTED = ("_product", "_product_of_samples")
+    # There and back again, or one way only.
+    _COUNTED: ClassVar = {"_product": 2, "_centered": 1, "_centered_transpose": 1}
 
     def __init__(self):
         from bsufs.scatter import SparseScatter
@@ -52,16 +55,15 @@ class CountedPasses:
 
     def __enter__(self):
         for name, plain in self._plain.items():
-            setattr(self._kind, name, self._counting(plain))
+            setattr(self._kind, name, self._counting(plain, self._COUNTED[name]))
         return self
 
-    def _counting(self, plain):
+    def _counting(self, plain, n_passes):
         def counted(operator, W):
-            # There and back again.
             if W.ndim == 1:
-                self.single += 2
+                self.single += n_passes
             else:
-                self.block += 2
+                self.block += n_passes
             return plain(operator, W)
 
         return counted
@@ -71,23 +73,30 @@ class CountedPasses:
             setattr(self._kind, name, plain)
 
 
-def sparse_bsufs(
-    n, d, n_nonzero, kind="csr", index="int32", value="float64", n_components=N_COMPONENTS
+def sparse_fit(
+    n,
+    d,
+    n_nonzero,
+    kind="csr",
+    index="int32",
+    value="float64",
+    method="BSUFS",
+    n_components=N_COMPONENTS,
 ):
-    from bsufs import BSUFS
+    import bsufs
 
     X = sparse_factor_model(n, d, n_nonzero, kind=kind, index=index, value=value)
     size = (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes) / 2**20
+    selector = getattr(bsufs, method)(N_SELECTED, n_components=n_components)
     forget_peak()
     with Clock() as fitting, CountedPasses() as passes:
-        selector = BSUFS(N_SELECTED, n_components=n_components).fit(X)
+        selector.fit(X)
     return {
         "seconds": fitting.seconds,
         "cpu_seconds": fitting.cpu_seconds,
         "peak_mb": peak_megabytes(),
         "input_mb": size,
         "found_components": selector.n_components_,
-        "steps": selector.n_iter_,
         "single_passes": passes.single,
         "block_passes": passes.block,
     }

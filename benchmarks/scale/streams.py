@@ -51,6 +51,12 @@ def stream_bsufs(n, d):
     return _stream(n, d, BSUFS(N_SELECTED, n_components=N_COMPONENTS).fit_batches)
 
 
+def stream_default(n, d):
+    from bsufs import ClusterAlignment
+
+    return _stream(n, d, ClusterAlignment(N_SELECTED, n_components=N_COMPONENTS).fit_batches)
+
+
 def stream_incremental_pca(n, d):
     from sklearn.decomposition import IncrementalPCA
 
@@ -63,6 +69,12 @@ def memory_bsufs(n, d):
     from bsufs import BSUFS
 
     return _at_once(n, d, BSUFS(N_SELECTED, n_components=N_COMPONENTS))
+
+
+def memory_default(n, d):
+    from bsufs import ClusterAlignment
+
+    return _at_once(n, d, ClusterAlignment(N_SELECTED, n_components=N_COMPONENTS))
 
 
 def memory_sparse_pca(n, d):

@@ -102,8 +102,11 @@ def threshold(strength: float | NDArray[Any], exponent: float) -> float | Floats
     6.0
     """
     unit = unit_threshold(exponent)
+    power = 1.0 / (2.0 - float(exponent))
+    if isinstance(strength, float) and strength >= 0.0:
+        return float(unit) * float(strength) ** power
     with np.errstate(over="ignore", under="ignore"):
-        cut = unit * np.power(_checked_strength(strength), 1.0 / (2.0 - float(exponent)))
+        cut = unit * np.power(_checked_strength(strength), power)
     return float(cut) if np.ndim(cut) == 0 else np.asarray(cut)
 
 
@@ -380,7 +383,8 @@ def row_norms(A: ArrayLike) -> Floats:
         squares = np.einsum("ij,ij->i", A, A, dtype=np.float64)
         norms: Floats = np.sqrt(squares)
         unsafe = np.flatnonzero(~((squares >= _SAFE_SQUARE) & (squares < np.inf)))
-        if unsafe.size and A.shape[1]:
+        unsafe = unsafe[A[unsafe].any(axis=1)]
+        if unsafe.size:
             scale, unit = _scaled_norms(A[unsafe])
             norms[unsafe] = scale * unit
     return norms

@@ -90,7 +90,8 @@ def polar_multiplier(gram: Array) -> PolarMultiplier | None:
     """
     if not np.isfinite(gram).all():
         return None
-    eigenvalues, Q = linalg.eigh(gram, check_finite=False)
+    # For so small a matrix SciPy takes longer to choose a routine than to run it.
+    eigenvalues, Q = np.linalg.eigh(gram)
     smallest, largest = eigenvalues[0], eigenvalues[-1]
     if (
         not smallest * _POLISHABLE > largest

@@ -6,14 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
 
 from bsufs import BSUFS
 from bsufs.inspection import Findings, explain, make_report, plot_explained_variance
 from bsufs.inspection import findings as module
 from bsufs.inspection.findings import around_the_cut, check_image_shape
+from bsufs.metrics import reconstruction, redundancy
 from bsufs.scatter import make_scatter
 from bsufs.selectors import ColumnSubset, MaxVariance
 from bsufs.selectors._data import FitData
+from bsufs.tuning import ConsensusSelector
 
 
 def _factors(n=60, d=12, seed=0):
@@ -111,7 +114,7 @@ def test_the_scatter_is_built_at_most_once_and_never_where_it_exists(method, mon
 
 
 def test_a_report_refits_once_for_each_part_and_asks_for_one_curve(monkeypatch):
-    calls = {"fit": 0, "explained_curve": 0}
+    calls = {"fit": 0, "__call__": 0}
 
     def count(kind, name):
         counted = getattr(kind, name)
@@ -125,9 +128,9 @@ def test_a_report_refits_once_for_each_part_and_asks_for_one_curve(monkeypatch):
     X = _factors()
     selector = MaxVariance(4).fit(X)
     count(MaxVariance, "fit")
-    count(type(FitData(X).scatter), "explained_curve")
+    count(type(FitData(X).explained_curve), "__call__")
     make_report(selector, X, n_subsamples=3)
-    assert calls == {"fit": 3, "explained_curve": 1}
+    assert calls == {"fit": 3, "__call__": 1}
 
 
 def test_shares_of_sparse_columns_are_exact_far_from_zero():
@@ -135,3 +138,100 @@ def test_shares_of_sparse_columns_are_exact_far_from_zero():
     expected = X.var(axis=0) / X.var(axis=0).sum()
     found = Findings(MaxVariance(4).fit(X), sparse.csr_array(X))
     assert found.variance_share == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(60, 12), (15, 40)])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_what_is_lost_without_a_feature(shape, kind):
+    X = _factors(*shape)
+    X[:, 5] = 2 * X[:, 4]
+    found = Findings(BSUFS(5, must_keep=[4, 5]).fit(X), kind(X))
+    whole = reconstruction(X, found.chosen)
+    lost = [whole - reconstruction(X, np.delete(found.chosen, i)) for i in range(5)]
+    assert found.unique_shares == pytest.approx(lost, abs=1e-9)
+    # Of two that say the same, either can go.
+    assert found.unique_shares[:2] == pytest.approx([0, 0], abs=1e-9)
+
+
+def test_smaller_and_larger_selections_come_from_the_same_fit():
+    X = _factors(d=40)
+    found = Findings(MaxVariance(6).fit(X), X)
+    assert found.foremost.tolist() == found.best_first[:12].tolist()
+    for k in (1, 4, 6, 12):
+        assert found.redundancy[k - 1] == pytest.approx(redundancy(X[:, found.foremost[:k]]))
+        assert found.curve[k - 1] == pytest.approx(reconstruction(X, found.foremost[:k]))
+    assert {1, 6, 12} <= set(found.agreement)
+    barred = Findings(MaxVariance(6).fit(X[:, :7]), X[:, :7])
+    assert barred.foremost.size == 7
+
+
+def _clustered(n=90, d=20):
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], [45, 30, 15])
+    X = rng.normal(size=(n, d))
+    X[:, :6] += 9 * rng.normal(size=(3, 6))[labels]
+    return X, labels
+
+
+def test_clusters_are_found_by_all_columns_and_again_by_those_that_show_them():
+    X, labels = _clustered()
+    found = Findings(MaxVariance(4).fit(X), X)
+    assert found.clusters.sizes.tolist() == [45, 30, 15]
+    assert adjusted_rand_score(labels, found.clusters.labels) == 1.0
+    assert found.agreement[4] == pytest.approx(1.0)
+    assert found.clusters.agreement(np.ones((90, 1))) == 0.0
+    # In any unit.
+    assert found.clusters.agreement(1e305 * X[:, :3]) == found.clusters.agreement(X[:, :3])
+    noise = np.random.default_rng(1).normal(size=(90, 2))
+    assert abs(found.clusters.agreement(noise)) < 0.2
+    for few in (X[:9], np.ones((30, 20))):
+        found = Findings(MaxVariance(4).fit(few), few)
+        assert found.clusters is None
+        assert found.agreement == {}
+        assert found.chance is None
+
+
+def test_random_columns_are_judged_on_rows_that_a_refit_did_not_see():
+    X, _ = _clustered()
+    whole = Findings(MaxVariance(4).fit(X), X, n_subsamples=5)
+    found = whole.chance
+    for share, (seen, support) in zip(found.explained, whole._refits, strict=True):
+        unseen = np.delete(X, seen, axis=0)
+        assert share == pytest.approx(reconstruction(unseen, support))
+    assert found.agreement == pytest.approx(np.ones(5))
+    # Some draws find the clusters too, and the variance decides.
+    assert found.n_worse(by_clusters=True) == found.n_worse(by_clusters=False) == 5
+    turned = X[:, ::-1]
+    again = Findings(MaxVariance(4).fit(turned), turned, n_subsamples=5).chance
+    assert again.explained_by_chance == pytest.approx(found.explained_by_chance)
+    assert again.agreement_by_chance == pytest.approx(found.agreement_by_chance)
+    for nothing_to_judge in (MaxVariance(20), 0), (MaxVariance(20), 5), (MaxVariance(4), 0):
+        selector, n_subsamples = nothing_to_judge
+        assert Findings(selector.fit(X), X, n_subsamples=n_subsamples).chance is None
+
+
+def test_refits_choose_among_the_best(monkeypatch):
+    X = _factors(d=30)
+    selector = BSUFS(4, must_keep=[29], never_keep=[3]).fit(X)
+    full = Findings(selector, X, n_subsamples=3).stability.frequency
+    monkeypatch.setattr(module, "MOST_CANDIDATES", 12)
+    found = Findings(selector, X, n_subsamples=3)
+    assert found.candidates.tolist() == np.flatnonzero(selector.ranking_ <= 12).tolist()
+    frequency = found.stability.frequency
+    assert frequency[29] == full[29] == 1.0
+    assert frequency.sum() == pytest.approx(4)
+    assert not frequency[selector.ranking_ > 12].any()
+    # A large selection has twice as many to choose among.
+    assert Findings(BSUFS(9).fit(X), X, n_subsamples=1).candidates.size == 18
+    # What a consensus must keep is a matter of its estimator, which is not to be changed.
+    consensus = ConsensusSelector(BSUFS(4, must_keep=[29]), n_pairs=1).fit(X)
+    assert Findings(consensus, X).candidates.size == 30
+
+
+def test_columns_of_very_different_spread_are_pointed_out():
+    X = _factors()
+    X[:, 0] *= 1e6
+    hints = Findings(MaxVariance(3).fit(X), X, notes=["Look at the depth."]).hints
+    assert hints[0] == "Look at the depth."
+    assert "standardize them first" in hints[1]
+    assert Findings(MaxVariance(3).fit(_factors()), _factors()).hints == []

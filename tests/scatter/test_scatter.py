@@ -17,6 +17,7 @@ from bsufs.scatter import (
     make_scatter,
     memory_for_scatter,
 )
+from bsufs.scatter._base import batches
 
 SHAPES = [(300, 40), (400, 170), (50, 300), (300, 500), (6, 3), (3, 9), (2, 1)]
 
@@ -104,6 +105,22 @@ def test_the_explained_curve_is_the_share_of_every_beginning():
     curve = few_rows.explained_curve(order)
     assert (np.diff(curve) >= 0).all()
     assert curve[-1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("weight", [None, np.arange(20.0)], ids=["plain", "weighted"])
+def test_the_gram_matrix_of_the_samples_gives_the_same_curve(weight):
+    X = some_data(20, 90)
+    X[:, 7], X[:, 8] = 0.3, 1.0 - 2.0 * X[:, 5]
+    order = np.random.default_rng(0).permutation(90)
+    order = np.concatenate([[5, 7, 8], order[~np.isin(order, [5, 7, 8])]])
+    without, scatter = make_scatter(X, weight), make_scatter(X, weight)
+    scatter.leading_eigenvectors(2)
+    for count in (1, 3, 12, 90):
+        np.testing.assert_allclose(
+            scatter.explained_curve(order[:count]),
+            without.explained_curve(order[:count]),
+            atol=1e-9,
+        )
 
 
 def test_columns_beyond_the_rank_bound_are_taken_together():
@@ -448,3 +465,59 @@ def test_merging_leaves_the_other_as_it_was_and_needs_the_same_columns():
     np.testing.assert_array_equal(other.scatter() @ np.eye(5), before)
     with pytest.raises(ValueError, match="other must have 5 columns to be merged, got 4"):
         one.merge(ScatterAccumulator(4))
+
+
+class TestSinglePrecision:
+    """Wide rows of float32 are kept as they are; what is exact with float64 stays exact."""
+
+    X = (some_data(40, 300) + 1000.0).astype(np.float32)
+
+    @pytest.fixture(autouse=True)
+    def _nothing_is_small(self, monkeypatch):
+        monkeypatch.setattr("bsufs.scatter._accumulate._SMALL_IN_DOUBLE", 0)
+
+    def test_rows_are_kept_in_their_precision_and_centered_in_double(self):
+        scatter = make_scatter(self.X)
+        assert scatter.dtype == scatter.Xc.dtype == np.float32
+        exact = self.X.astype(np.float64)
+        exact -= exact.mean(axis=0)
+        np.testing.assert_allclose(scatter.Xc, exact, rtol=1e-6, atol=1e-9)
+        assert make_scatter(self.X, np.arange(40.0)).dtype == np.float64
+        assert make_scatter(self.X.astype(np.float64)).dtype == np.float64
+
+    def test_only_products_with_single_precision_are_in_it(self):
+        scatter = make_scatter(self.X)
+        twin = FactoredScatter(scatter.Xc.astype(np.float64), 40.0)
+        W = np.random.default_rng(0).standard_normal((300, 3))
+        scale = np.abs(twin @ W).max()
+        np.testing.assert_allclose(scatter @ W, twin @ W, atol=1e-12 * scale)
+        fast = scatter @ W.astype(np.float32)
+        assert fast.dtype == np.float32
+        np.testing.assert_allclose(fast, twin @ W, atol=1e-5 * scale)
+        np.testing.assert_allclose(scatter.diagonal(), twin.diagonal(), rtol=1e-13)
+        for found, expected in zip(
+            scatter.leading_eigenvectors(4), twin.leading_eigenvectors(4), strict=True
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+        curve = scatter.explained_curve(np.arange(12))
+        np.testing.assert_allclose(curve, twin.explained_curve(np.arange(12)), atol=1e-9)
+        rows = scatter.rows(np.arange(5))
+        assert rows.dtype == np.float64
+        np.testing.assert_allclose(rows, twin.rows(np.arange(5)), atol=1e-5 * rows.max())
+
+    def test_a_blockwise_pass_is_that_over_all_columns(self, monkeypatch):
+        whole = make_scatter(self.X) @ np.eye(300)[:, :4]
+        monkeypatch.setattr(
+            "bsufs.scatter._dense.batches", lambda total, width: batches(total, width, 8 * 40 * 7)
+        )
+        np.testing.assert_allclose(make_scatter(self.X) @ np.eye(300)[:, :4], whole, rtol=1e-12)
+
+    @pytest.mark.parametrize("exponent", [-100, -40, 40, 100])
+    def test_units_do_not_matter(self, exponent):
+        X = self.X[:, :60]
+        scaled, plain = make_scatter(np.ldexp(X, exponent)), make_scatter(X)
+        W = np.ones((60, 1), dtype=np.float32)
+        product, unit = scaled @ W, plain @ W
+        assert np.isfinite(product).all()
+        shift = exponent - scaled.unit_exponent
+        np.testing.assert_allclose(np.ldexp(product, -2 * shift), unit, rtol=1e-4)

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bsufs import BSUFS, bsufs_path
+from bsufs import BSUFS, ClusterAlignment, bsufs_path
 from bsufs.scatter import make_scatter
 from bsufs.selectors._columns import find_duplicates
 
@@ -930,3 +930,22 @@ def test_rounding_does_not_decide_between_columns_that_play_the_same_part(seed):
     for n_batches in (2, 3, 7):
         stream = BSUFS(1).fit_batches(np.array_split(X, n_batches))
         np.testing.assert_array_equal(stream.ranking_, expected)
+
+
+@pytest.mark.parametrize("kind", [BSUFS, ClusterAlignment])
+@pytest.mark.parametrize("exponent", [0, 50])
+def test_single_precision_selects_what_double_precision_does(kind, exponent, monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((50, 5)) @ rng.standard_normal((5, 400)) + rng.standard_normal(
+        (50, 400)
+    )
+    X[:, 7] = X[:, 3]
+    X = X.astype(np.float32)
+    expected = kind(12).fit(X.astype(np.float64))
+    monkeypatch.setattr("bsufs.scatter._accumulate._SMALL_IN_DOUBLE", 0)
+    scaled = np.ldexp(X, exponent)
+    for selector in (kind(12).fit(scaled), kind(12).fit_batches([scaled[:20], scaled[20:]])):
+        assert list(selector.selected_features_) == list(expected.selected_features_)
+        np.testing.assert_allclose(
+            selector.explained_variance_ratio_, expected.explained_variance_ratio_, rtol=1e-6
+        )

@@ -79,6 +79,17 @@ def test_constant_columns_do_not_lower_the_average():
     assert start_frame(make_scatter(padded), "auto")[0].size == 4
 
 
+def test_auto_takes_no_more_than_sixty_four():
+    rng = np.random.default_rng(0)
+    loadings = np.linalg.qr(rng.standard_normal((1000, 90)))[0]
+    scatter = make_scatter(rng.standard_normal((1000, 90)) @ loadings.T)
+    edge = noise_edge(scatter.diagonal(), scatter.total_weight)
+    assert (scatter.leading_eigenvectors(70)[0] > edge).all()
+    np.testing.assert_allclose(
+        start_frame(scatter, "auto")[0], scatter.leading_eigenvectors(64)[0], rtol=1e-12
+    )
+
+
 def test_auto_is_never_none_and_never_many_in_pure_noise():
     assert start_frame(make_scatter(np.eye(3)), "auto")[0].size >= 1
     X = np.random.default_rng(0).standard_normal((400, 300))

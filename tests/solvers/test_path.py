@@ -165,6 +165,18 @@ def test_a_faster_path_has_fewer_steps():
     assert steps[0] > steps[1] > steps[2]
 
 
+@pytest.mark.parametrize("drop_rate", [0.05, 0.3, 0.9])
+def test_steps_are_larger_while_many_rows_remain(drop_rate):
+    scatter, W = start(n=30, d=700)
+    n_alive = sparsity_path(scatter, W, **SETTINGS, drop_rate=drop_rate).n_alive
+    many = np.concatenate([[700], n_alive[:-1]]) > 256
+    before = np.concatenate([[700], n_alive[:-1]])
+    single = np.maximum(before - np.maximum(1, np.round(drop_rate * before)), 3)
+    np.testing.assert_array_equal(n_alive[~many], single[~many])
+    four = np.maximum(np.round(before * (1.0 - drop_rate) ** 4), 256)
+    np.testing.assert_array_equal(n_alive[many], np.minimum(single, four)[many])
+
+
 def test_the_trust_region_follows_the_path_too():
     scatter, W = start()
     polar = sparsity_path(scatter, W, **SETTINGS)

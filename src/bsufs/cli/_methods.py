@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
@@ -109,14 +107,3 @@ def check_number(number: int | float | str, table: Table) -> None:
             f"-k must be at most {table.n_features}, the number of features in the table, got "
             f"{number}."
         )
-
-
-@contextlib.contextmanager
-def at_most_threads(jobs: int | None) -> Any:
-    """Limit the threads of linear algebra."""
-    if jobs is None:
-        yield
-        return
-    # Comes with scikit-learn, without type hints.
-    with import_module("threadpoolctl").threadpool_limits(limits=jobs):
-        yield

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from scipy import sparse
 
-from bsufs.cli import _methods as methods
+from bsufs._threads import at_most_threads
 from bsufs.cli._input import Input
 from bsufs.cli._options import parse_names
 
@@ -47,7 +47,7 @@ def make_page(
             f"# What was taken off first: adjust_for=table[{adjust_for}], "
             f"center_rows={given.center_rows}\n"
         )
-    with found.console.busy("writing the report"), methods.at_most_threads(given.jobs):
+    with found.console.busy("writing the report"), at_most_threads(given.jobs):
         report = make_report(
             selector,
             found.data,

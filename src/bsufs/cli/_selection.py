@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bsufs._names import one_line, shortened
+from bsufs._threads import at_most_threads
 from bsufs._typing import Array, Indices
 from bsufs.cli import _comparison as comparison
 from bsufs.cli import _methods as methods
@@ -77,7 +78,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
     with (
         console.busy(f"selecting from {table.n_features} features with {method}"),
         # The threads of a search are those that try settings.
-        methods.at_most_threads(1 if given.tune and given.jobs is not None else given.jobs),
+        at_most_threads(1 if given.tune and given.jobs is not None else given.jobs),
     ):
         fitted = tuning.make_search(selector, found.dense, given) if given.tune else selector
         best_first = found.fit(fitted)
@@ -169,7 +170,7 @@ def compare(given: Any, selection: Selection) -> comparison.Compared | None:
     if given.others is None:
         return None
     best_first, document = selection.best_first, selection.document
-    with methods.at_most_threads(given.jobs):
+    with at_most_threads(given.jobs):
         judge = comparison.Judge(given, selection.found, selection.classes)
         first = comparison.Outcome(
             judge.row(
@@ -192,7 +193,7 @@ def show_alternatives(given: Any, selection: Selection) -> list[Alternative]:
     from bsufs.inspection.alternative import alternatives
 
     found, main = selection.found, selection.selector
-    with found.console.busy("looking for alternatives"), methods.at_most_threads(given.jobs):
+    with found.console.busy("looking for alternatives"), at_most_threads(given.jobs):
         others = alternatives(main, found.data, given.alternatives)
     documents = [other.document(found.table.names) for other in others]
     selection.document["alternatives"] = documents

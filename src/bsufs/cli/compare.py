@@ -106,6 +106,7 @@ def compare(
     with console.busy("starting"):
         options.check_targets(table, force, json=json_file, csv=csv_file, report=report_file)
 
+        from bsufs._threads import at_most_threads
         from bsufs.cli import _comparison as comparison
         from bsufs.cli import _methods as methods
         from bsufs.cli._input import open_input
@@ -116,7 +117,7 @@ def compare(
     found = open_input(given, console, whole_for="bsufs compare")
     methods.check_number(number, found.table)
     classes = None if label is None else found.classes(label)
-    with methods.at_most_threads(jobs):
+    with at_most_threads(jobs):
         judge = comparison.Judge(given, found, classes)
         compared = comparison.compare_methods(names, number, judge)
     page = None if report_file is None else _page(given, found, compared)

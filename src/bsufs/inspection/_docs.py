@@ -16,7 +16,8 @@ feature_names : sequence of str, optional
     Names of all columns, where X has none; ``x0``, ``x1``, ... otherwise.""",
     "subsamples": """\
 n_subsamples : int, default=20
-    How often the selector is fitted again to a random part of the rows; 0 to skip that.
+    How often the selector is fitted again to a random part of the rows; 0 to skip that. Of more
+    than 5000 features, these fits choose among the 5000 (or twice the selected) that rank best.
 subsample : float, default=0.5
     Share of the rows in each part, drawn without replacement.
 random_state : int, RandomState instance or None, default=0

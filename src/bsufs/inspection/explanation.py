@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,21 @@ from bsufs._extras import needs
 from bsufs._names import shortened
 from bsufs.inspection._docs import fill_docstring
 from bsufs.inspection.findings import Findings, Reason
+from bsufs.metrics.label_free import standardized
 
 with needs("bsufs.explain", "tables"):
     import pandas as pd
 
-_NAME_WIDTH = 60
+_NAME_WIDTH, _SHORT_WIDTH = 60, 28
+# So many of the columns that one stands for are named.
+_MOST_NAMED = 3
+# A mean so many standard deviations from that of all rows is high or low.
+_APART = 0.7
+# Share of columns chosen again, corrected for chance, from which a selection is stable, and from
+# which it is in part: the bounds that Nogueira, Sechidis and Brown (2018) take from Fleiss.
+_STABLE, _PARTLY_STABLE = 0.75, 0.4
+# Of random selections at most this share may do as well.
+_SIGNIFICANT = 0.05
 
 
 @fill_docstring
@@ -130,15 +141,27 @@ def why(found: Findings, column: int) -> str:
         case Reason.CORRELATED:
             return f"{correlation:.2f} correlated with {name}"
     if kept:
-        frequency = found.stability.frequency[column]
-        again = "" if np.isnan(frequency) else f", chosen again on {frequency:.0%} of subsamples"
-        return f"ranked {rank} of {found.n_features}{_course(found, column)}{again}"
+        return _represented(found, column) + _course(found, column)
     times = _times(found.n_features * found.variance_share[column])
     like = "" if closest < 0 else f"; closest is {name} ({correlation:.2f})"
     return (
         f"ranked {rank} for {found.n_selected} places{_course(found, column)}, "
         f"{times} the mean variance{like}"
     )
+
+
+def _represented(found: Findings, column: int, width: int = _NAME_WIDTH) -> str:
+    """Return which columns a selected one stands for."""
+    columns = found.stands_for[column]
+    if not columns.size:
+        return "no column left out is notably correlated with it"
+    correlations = found.closest[1]
+    words = [
+        f"{shortened(found.names[other], width)} ({correlations[other]:.2f})"
+        for other in columns[:_MOST_NAMED].tolist()
+    ]
+    n_more = columns.size - len(words)
+    return f"stands for {listed([*words, f'{n_more} more'] if n_more else words)}"
 
 
 def _course(found: Findings, column: int) -> str:
@@ -159,3 +182,86 @@ def _times(ratio: float) -> str:
         # As in every table whose columns were standardized.
         return "about"
     return f"{ratio:.2g} times" if ratio < 100 else f"{ratio:.0f} times"
+
+
+def portrait(found: Findings, rank: int) -> str:
+    """Return what only the selected feature of a rank, counted from 0, does for the selection."""
+    column = int(found.chosen[rank])
+    is_free = found.reasons[column] is Reason.RANK
+    sentences = [
+        _represented(found, column, _SHORT_WIDTH) if is_free else f"kept: {why(found, column)}",
+        _clusters_told_apart(found, rank),
+    ]
+    lost = found.unique_shares[rank]
+    if not np.isnan(lost):
+        less = f"{100 * lost:.1f} percentage points" if lost >= 0.0005 else "next to nothing"
+        sentences.append(f"without it, the selection explains {less} less of the variance")
+    return " ".join(f"{words[0].upper()}{words[1:]}." for words in sentences if words)
+
+
+def _clusters_told_apart(found: Findings, rank: int) -> str:
+    if found.clusters is None:
+        return ""
+    values = standardized(found.rows_of_foremost[:, [rank]])[:, 0]
+    values *= np.sqrt(values.size)
+    means = np.bincount(found.clusters.labels, values) / found.clusters.sizes
+    parts = [
+        f"{word} in {listed([str(number + 1) for number in which.tolist()], 'cluster')}"
+        for word, which in (
+            ("high", np.flatnonzero(means >= _APART)),
+            ("low", np.flatnonzero(means <= -_APART)),
+        )
+        if which.size
+    ]
+    return ", ".join(parts) if parts else "much the same in all clusters"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How sure a selection is: a sentence, and whether it is good news."""
+
+    words: str
+    is_good: bool
+
+
+def verdict(found: Findings) -> Verdict:
+    """Say in words how stable a selection is, and whether random columns do as well."""
+    k, d = found.n_selected, found.n_features
+    if k == d:
+        return Verdict("All columns were kept: there was no choice to be sure of.", True)
+    sentences, is_good = [], True
+    frequency = float(found.stability.frequency[found.chosen].mean())
+    by_chance = k / found.candidates.size
+    beyond_chance = (frequency - by_chance) / (1.0 - by_chance)
+    if not np.isnan(frequency):
+        word = "stable" if beyond_chance >= _STABLE else "partly stable"
+        word = word if beyond_chance >= _PARTLY_STABLE else "not stable"
+        is_good = beyond_chance >= _PARTLY_STABLE
+        sentences.append(
+            f"The choice is {word}: on {found.subsample:.0%} of the rows, {frequency:.0%} of the "
+            f"columns are chosen again; by chance {by_chance:.1%}."
+        )
+    chance = found.chance
+    if chance is not None:
+        n_worse = chance.n_worse(not np.isnan(found.cluster_share).any())
+        n = chance.explained_by_chance.size
+        if n_worse >= (1 - _SIGNIFICANT) * n:
+            random = "A random column does" if k == 1 else f"{k} random columns do"
+            sentences.append(f"{random} worse in {n_worse} of {n} draws, on rows not seen.")
+            stands_for = [others.size for others in found.stands_for.values()]
+            if beyond_chance < _PARTLY_STABLE and np.median(stands_for) >= 1:
+                sentences.append("Many columns say the same: others could take their places.")
+        else:
+            is_good = False
+            word = "No better" if n_worse <= n / 2 else "Hardly better"
+            sentences.append(
+                f"{word} than random columns: they do as well in {n - n_worse} of {n} draws, on "
+                "rows not seen. See whether another method or number of columns tells more."
+            )
+    return Verdict(" ".join(sentences), is_good)
+
+
+def listed(words: Sequence[str], kind: str = "") -> str:
+    """Return words as a sentence lists them, with what they are before them."""
+    text = ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else words[0]
+    return f"{kind}{'s' if len(words) > 1 else ''} {text}" if kind else text

@@ -18,9 +18,10 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bsufs._typing import Array, Indices, Mask
+from bsufs.inspection._clusters import RowClusters, find_clusters
 from bsufs.inspection._docs import fill_docstring
 from bsufs.metrics.label_free import standardized, wilson_interval
-from bsufs.scatter import safe_unit_exponent
+from bsufs.scatter import make_scatter, safe_unit_exponent
 from bsufs.selectors._columns import column_variances
 from bsufs.selectors._data import FitData
 from bsufs.selectors._nuisance import adjusted_columns, as_codes
@@ -37,6 +38,18 @@ _DUPLICATE = 1.0 - 1e-9
 # More principal components than this are cheap only where the data have a short side.
 _CHEAP_COMPONENTS = 200
 _SHORT_SIDE = 1000
+# Refits choose among this many columns, those that rank best on all rows.
+MOST_CANDIDATES = 5000
+# What happens with fewer or more features is looked at up to this many, or as many as are selected.
+_MOST_NUMBERS = 200
+# So many features are described one by one.
+MOST_PORTRAITS = 60
+# Selections larger than this are not judged beside random ones.
+_LARGEST_JUDGED = 500
+# Columns that random selections are drawn from.
+_POOL = 2000
+# Standard deviations of this ratio of the largest to the median are those of different units.
+_WILD = 100
 
 
 class SubsampleError(ValueError):
@@ -64,6 +77,26 @@ class Stability(NamedTuple):
     failure: SubsampleError | None = None
 
 
+class Chance(NamedTuple):
+    """What refits and as many random columns reach on rows that the refits did not see."""
+
+    explained: Array
+    explained_by_chance: Array
+    agreement: Array
+    agreement_by_chance: Array
+
+    def n_worse(self, by_clusters: bool) -> int:
+        """Return how often chance does worse: by the variance explained, or the clusters found.
+
+        Where the clusters are so plain that both find them all, the variance decides.
+        """
+        worse = self.explained_by_chance < self.explained
+        if by_clusters:
+            behind = self.agreement - self.agreement_by_chance
+            worse = (behind > 1e-9) | (worse & (np.abs(behind) <= 1e-9))
+        return int(np.sum(worse))
+
+
 @fill_docstring
 @dataclass(eq=False)
 class Findings:
@@ -76,6 +109,8 @@ class Findings:
         The data it was fitted to. Only what follows from the selector is known without them.
     %(feature_names)s
     %(subsamples)s
+    notes : sequence of str, default=()
+        Sentences that a reader should see first.
 
     Attributes
     ----------
@@ -104,6 +139,7 @@ class Findings:
     subsample: float = 0.5
     random_state: Any = 0
     n_jobs: int | None = None
+    notes: Sequence[str] = ()
     search: Any = field(init=False)
     data: FitData = field(init=False)
     names: NDArray[np.object_] = field(init=False)
@@ -218,6 +254,13 @@ class Findings:
         return variances / (variances.sum() or 1.0)
 
     @cached_property
+    def foremost(self) -> Indices:
+        """Numbers of the columns that smaller or somewhat larger selections hold, best first."""
+        k = self.n_selected
+        most = int(np.sum(~self.forced_and_barred[1]))
+        return self.best_first[: max(k, min(most, max(2 * k, 10), _MOST_NUMBERS))]
+
+    @cached_property
     def _standardized(self) -> Array:
         """The selected columns, centered and of unit length, best first."""
         return standardized(self.data.columns(self.chosen))
@@ -256,6 +299,16 @@ class Findings:
         return correlations
 
     @cached_property
+    def stands_for(self) -> dict[int, Indices]:
+        """The columns left out that each selected one represents, most correlated first."""
+        closest, similarity = self.closest[0], np.abs(self.closest[1])
+        left_out = np.flatnonzero(~self.selector.support_ & (similarity >= _NOTABLE))
+        left_out = left_out[np.lexsort((left_out, -similarity[left_out], closest[left_out]))]
+        starts = np.searchsorted(closest[left_out], np.sort(self.chosen))
+        parts = np.split(left_out, starts[1:])
+        return dict(zip(np.sort(self.chosen).tolist(), parts, strict=True))
+
+    @cached_property
     def reasons(self) -> NDArray[np.object_]:
         """The `Reason` of each feature."""
         forced, barred = self.forced_and_barred
@@ -272,26 +325,150 @@ class Findings:
         return reasons
 
     @cached_property
-    def explained(self) -> Array:
-        """Share of the variance that the best 1, 2, ... features explain."""
+    def curve(self) -> Array:
+        """Share of the variance that the best 1, 2, ... features explain, beyond the selected."""
         # Of data that do not vary nothing is left to explain.
         if self.data.scatter.trace() <= 0:
-            return np.ones(self.n_selected)
-        return self.data.explained_curve(self.chosen)
+            return np.ones(self.foremost.size)
+        return self.data.explained_curve(self.foremost)
+
+    @property
+    def explained(self) -> Array:
+        """Share of the variance that the best 1, 2, ... selected features explain."""
+        return self.curve[: self.n_selected]
+
+    @property
+    def bound(self) -> Array:
+        """Share of the variance that no 1, 2, ... selected features can exceed."""
+        return self.ceiling[: self.n_selected]
 
     @cached_property
-    def bound(self) -> Array:
+    def ceiling(self) -> Array:
         """Share of the variance that no 1, 2, ... features can exceed; NaN where it costs much."""
-        scatter, k = self.data.scatter, self.n_selected
+        scatter, k = self.data.scatter, self.foremost.size
         total = scatter.trace()
         if total <= 0:
             return np.ones(k)
         n_cheap = k if min(self.data.X.shape) <= _SHORT_SIDE else min(k, _CHEAP_COMPONENTS)
         n_components = min(n_cheap, scatter.max_rank)
-        values, _ = scatter.leading_eigenvectors(n_components)
+        values = scatter.leading_eigenvalues(n_components)
         bound: Array = np.full(k, 1.0 if n_components == scatter.max_rank else np.nan)
         bound[:n_components] = np.minimum(np.cumsum(values) / total, 1.0)
         return bound
+
+    @cached_property
+    def redundancy(self) -> Array:
+        """Mean absolute correlation among the best 1, 2, ... features; 0 for a single one."""
+        Z = standardized(self.data.columns(self.foremost))
+        added = np.array([np.abs(Z[:, :i].T @ Z[:, i]).sum() for i in range(Z.shape[1])])
+        pairs = np.arange(Z.shape[1]) * np.arange(1, Z.shape[1] + 1) / 2
+        return np.minimum(np.cumsum(added) / np.maximum(pairs, 1), 1.0)
+
+    @cached_property
+    def unique_shares(self) -> Array:
+        """Share of the variance that is lost without each of the best selected features."""
+        n_first = min(self.n_selected, MOST_PORTRAITS)
+        if self.n_selected > _LARGEST_JUDGED or self.data.scatter.trace() <= 0:
+            return np.full(n_first, np.nan)
+        return self.data.scatter.unique_shares(self.data.place[self.chosen], n_first)
+
+    @cached_property
+    def clusters(self) -> RowClusters | None:
+        """Clusters of the rows by all columns."""
+        return find_clusters(self.data)
+
+    @cached_property
+    def rows_of_foremost(self) -> Array:
+        """The rows that were clustered, in the best columns."""
+        return self._rows_clustered(self.foremost)
+
+    def _rows_clustered(self, columns: Indices) -> Array:
+        """Return the rows that were clustered, in some columns; few columns of all at a time."""
+        rows = slice(None) if self.clusters is None else self.clusters.rows
+        size = max(1, _BLOCK_BYTES // (8 * self.data.X.shape[0]))
+        parts = [columns[batch] for batch in gen_batches(columns.size, size)]
+        return np.hstack([self.data.columns(part)[rows] for part in parts])
+
+    @cached_property
+    def agreement(self) -> dict[int, float]:
+        """How far k-means on the best features finds the clusters, by their number."""
+        if self.clusters is None:
+            return {}
+        most = self.foremost.size
+        numbers = np.unique(np.geomspace(1, most, 10).round().astype(int)).tolist()
+        return {
+            number: self.clusters.agreement(self.rows_of_foremost[:, :number])
+            for number in sorted({*numbers, self.n_selected})
+        }
+
+    @cached_property
+    def chance(self) -> Chance | None:
+        """Each refit beside as many random columns, on rows that it did not see.
+
+        On the rows that it saw, any selection does better than chance, also in noise. None where
+        there is no choice or no refit to judge.
+        """
+        k, clusters = self.n_selected, self.clusters
+        barred = self.forced_and_barred[1] | (self.variance_share <= 0)
+        # Numbered by contents: the order of the columns in the table does not matter.
+        open_to_choice = self.data.order[~barred[self.data.order]]
+        if clusters is None or k > _LARGEST_JUDGED or k >= open_to_choice.size:
+            return None
+        random = np.random.default_rng(0)
+        if open_to_choice.size > _POOL:
+            open_to_choice = random.choice(open_to_choice, _POOL, replace=False)
+        refits = [] if isinstance(self._refits, SubsampleError) else self._refits
+        chosen = [self.candidates[support] for _, support in refits]
+        pool = np.unique(np.concatenate([open_to_choice, *chosen]))
+        X = self._rows_clustered(pool)
+        reached = []
+        for (seen, _), columns in zip(refits, chosen, strict=True):
+            unseen = ~np.isin(clusters.rows, seen)
+            by_chance = random.choice(open_to_choice, k, replace=False)
+            if np.unique(clusters.labels[unseen]).size < 2:
+                continue
+            rows, part = X[unseen], RowClusters(clusters.rows[unseen], clusters.labels[unseen])
+            scatter = make_scatter(rows)
+            for which in (columns, by_chance):
+                place = np.searchsorted(pool, which)
+                share = scatter.explained_share(place) if scatter.trace() > 0 else 1.0
+                reached.append((share, part.agreement(rows[:, place])))
+        if not reached:
+            return None
+        explained, agreement = np.array(reached).T
+        return Chance(explained[::2], explained[1::2], agreement[::2], agreement[1::2])
+
+    @cached_property
+    def hints(self) -> list[str]:
+        """What a reader should know before trusting the selection."""
+        hints = [*self.notes, self.note] if self.note else list(self.notes)
+        spread = np.sqrt(self.variance_share[self.variance_share > 0])
+        if spread.size and spread.max() > _WILD * np.median(spread):
+            hints.append(
+                f"The largest standard deviation of a column is "
+                f"{spread.max() / np.median(spread):.0f} times the median. If the columns have "
+                "different units, standardize them first: methods that look at variance prefer "
+                "the large ones."
+            )
+        return hints
+
+    @cached_property
+    def candidates(self) -> Indices:
+        """Numbers of the columns that refits choose among, in the order of the table."""
+        known = self.selector.get_params(deep=False)
+        is_free = "must_keep" in known or not any(mask.any() for mask in self.forced_and_barred)
+        # What columns are adjusted for may be columns of X, which must stay.
+        is_free &= self.data.nuisance is None
+        most = max(MOST_CANDIDATES, 2 * self.n_selected) if is_free else self.n_features
+        return np.sort(self.best_first[:most])
+
+    @cached_property
+    def _data_of_candidates(self) -> FitData:
+        data, which = self.data, self.candidates
+        if which.size == self.n_features:
+            return data
+        names = None if data.names is None else data.names[which]
+        return FitData(data.X[:, which], data.sample_weight, names)
 
     @cached_property
     def note(self) -> str | None:
@@ -306,31 +483,45 @@ class Findings:
         unknown = np.full(self.n_features, np.nan)
         if self.n_subsamples == 0:
             return Stability(unknown, unknown, unknown)
+        if isinstance(self._refits, SubsampleError):
+            return Stability(unknown, unknown, unknown, self._refits)
+        frequency = np.zeros(self.n_features)
+        frequency[self.candidates] = np.mean([support for _, support in self._refits], axis=0)
+        return Stability(frequency, *wilson_interval(frequency, self.n_subsamples))
+
+    @cached_property
+    def _refits(self) -> list[tuple[Indices, Mask]] | SubsampleError:
+        """The rows of each random part, and which candidates are selected on it."""
         # Drawn before the work is shared out: the answer does not depend on who does it.
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_subsamples)
         try:
             # Threads share X; most of a fit is linear algebra, which does not hold up the others.
-            supports = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                delayed(self._support_on_part)(int(seed)) for seed in seeds
+            return list(
+                Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                    delayed(self._support_on_part)(int(seed)) for seed in seeds
+                )
             )
         except SubsampleError as error:
-            return Stability(unknown, unknown, unknown, error)
-        frequency = np.mean(supports, axis=0)
-        return Stability(frequency, *wilson_interval(frequency, self.n_subsamples))
+            return error
 
-    def _support_on_part(self, seed: int) -> Mask:
-        n, random = self.data.X.shape[0], np.random.default_rng(seed)
+    def _support_on_part(self, seed: int) -> tuple[Indices, Mask]:
+        data, random = self._data_of_candidates, np.random.default_rng(seed)
+        n = data.X.shape[0]
         n_rows = min(n, max(2, round(self.subsample * n)))
-        part = self.data.part(np.sort(random.choice(n, n_rows, replace=False)))
+        rows = np.sort(random.choice(n, n_rows, replace=False))
+        part = data.part(rows)
         fresh = clone(self.selector)
         # As many features as here, and nothing said meanwhile.
-        wanted = {
+        wanted: dict[str, Any] = {
             "n_features_to_select": self.n_selected,
             "callback": None,
             "verbose": 0,
             "random_state": int(random.integers(np.iinfo(np.int32).max)),
         }
+        if self.candidates.size < self.n_features:
+            forced, barred = (mask[self.candidates] for mask in self.forced_and_barred)
+            wanted |= {"must_keep": np.flatnonzero(forced), "never_keep": np.flatnonzero(barred)}
         known = fresh.get_params(deep=False)
         fresh.set_params(**{name: value for name, value in wanted.items() if name in known})
         if sparse.issparse(part.X) and not fresh.__sklearn_tags__().input_tags.sparse:
@@ -342,7 +533,7 @@ class Findings:
                 f"{self.method} cannot be fitted to {n_rows} of the {n} rows: {error} Raise "
                 "subsample, or set n_subsamples=0."
             ) from error
-        return support
+        return rows, support
 
 
 def around_the_cut(n_selected: int, n_features: int, most: int) -> slice:

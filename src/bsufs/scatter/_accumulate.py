@@ -10,12 +10,16 @@ from numpy.typing import NDArray
 
 from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Array, Indices, Mask
-from bsufs.scatter._base import Scatter, batches
+from bsufs.scatter._base import BATCH_BYTES, Scatter, batches
 from bsufs.scatter._clearing import Beside
 from bsufs.scatter._dense import DenseScatter, FactoredScatter
 
 # Squares of entries within this range neither overflow nor vanish, whatever is summed.
-_SAFE_EXPONENT = 300
+_SAFE_EXPONENT, _SAFE_IN_SINGLE = 300, 30
+# So much is still in the cache when the next step comes to it.
+_CACHE_BYTES = 2**20
+# Up to so many bytes in double precision, single precision saves nothing that is felt.
+_SMALL_IN_DOUBLE = 2**26
 # Solving takes so many times the memory of S, or of the data where these are smaller.
 _COPIES_TO_SOLVE = 4
 # Below this nobody needs to ask how much memory there is.
@@ -44,6 +48,7 @@ class ScatterAccumulator:
         self.n_rows = 0
         self.total_weight = 0.0
         self.unit_exponent = 0
+        self._safe = _SAFE_IN_SINGLE
         self._low = np.full(n_features, np.inf)
         self._high = np.full(n_features, -np.inf)
         self._mean = np.zeros(n_features)
@@ -65,6 +70,8 @@ class ScatterAccumulator:
         folds = self._S is not None or tall or self.n_rows + X.shape[0] >= self.n_features
         if folds and self._S is None:
             _require_memory_for_square(self.n_features)
+        if X.dtype != np.float32:
+            self._safe = _SAFE_EXPONENT
         self._note_extremes(X)
         self.n_rows += X.shape[0]
         self._kept.append((X, sample_weight))
@@ -77,6 +84,7 @@ class ScatterAccumulator:
             raise ValueError(
                 f"other must have {self.n_features} columns to be merged, got {other.n_features}."
             )
+        self._safe = max(self._safe, other._safe)
         self._widen(other._low, other._high)
         self.n_rows += other.n_rows
         self._kept += other._kept
@@ -100,7 +108,7 @@ class ScatterAccumulator:
         self._low = np.minimum(self._low, low)
         self._high = np.maximum(self._high, high)
         largest = max(-float(self._low.min()), float(self._high.max()))
-        exponent = safe_unit_exponent(largest) if np.isfinite(largest) else 0
+        exponent = safe_unit_exponent(largest, self._safe) if np.isfinite(largest) else 0
         if exponent != self.unit_exponent:
             shift = self.unit_exponent - exponent
             self._mean = np.ldexp(self._mean, shift)
@@ -116,9 +124,12 @@ class ScatterAccumulator:
         return np.ldexp(X, -self.unit_exponent) if self.unit_exponent else X
 
     def _fold_kept_rows(self) -> None:
-        S = np.zeros((self.n_features, self.n_features)) if self._S is None else self._S
+        d = self.n_features
+        S = np.zeros((d, d)) if self._S is None else self._S
+        # Rows that stay in the cache from step to step, but enough to be worth a visit to S.
+        size = max(_CACHE_BYTES, min(BATCH_BYTES, 4 * 8 * d * d))
         for X, sample_weight in self._kept:
-            for rows in batches(X.shape[0], self.n_features):
+            for rows in batches(X.shape[0], d, size):
                 weight = None if sample_weight is None else sample_weight[rows]
                 batch, mean, weight_sum = centered_rows(self._in_units(X[rows]), weight)
                 S += batch.T @ batch
@@ -152,7 +163,11 @@ class ScatterAccumulator:
         return scatter
 
     def _factored(self, constant: Mask) -> FactoredScatter:
-        Xc = np.empty((self.n_rows, self.n_features))
+        # Weights may span more than single precision holds.
+        single = 8 * self.n_rows * self.n_features > _SMALL_IN_DOUBLE and all(
+            X.dtype == np.float32 and weight is None for X, weight in self._kept
+        )
+        Xc = np.empty((self.n_rows, self.n_features), np.float32 if single else np.float64)
         weights = np.empty(self.n_rows)
         row = 0
         for X, weight in self._kept:
@@ -161,9 +176,15 @@ class ScatterAccumulator:
                 Xc[row:end] = self._in_units(X[rows])
                 weights[row:end] = 1.0 if weight is None else weight[rows]
                 row = end
-        _, _, total = centered_rows(Xc, None if (weights == 1.0).all() else weights, out=Xc)
+        weight = None if (weights == 1.0).all() else weights
+        for columns in batches(self.n_features, self.n_rows):
+            # The mean is taken off in double precision, whatever is kept.
+            block = Xc[:, columns].astype(np.float64, copy=False)
+            centered_rows(block, weight, out=block)
+            if single:
+                Xc[:, columns] = block
         Xc[:, constant] = 0.0
-        return FactoredScatter(Xc, total)
+        return FactoredScatter(Xc, float(weights.sum()))
 
 
 def centered_rows(
@@ -199,7 +220,7 @@ def _require_memory_for_square(d: int) -> None:
     )
 
 
-def safe_unit_exponent(largest: float) -> int:
+def safe_unit_exponent(largest: float, safe: int = _SAFE_EXPONENT) -> int:
     """Return e such that entries of this size in units of 2**e can be squared and summed."""
     exponent = math.frexp(largest)[1]
-    return exponent if abs(exponent) > _SAFE_EXPONENT and largest > 0 else 0
+    return exponent if abs(exponent) > safe and largest > 0 else 0

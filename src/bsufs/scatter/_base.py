@@ -40,7 +40,7 @@ class Scatter(ABC):
     shape : tuple of int
         (n_features, n_features).
     dtype : numpy.dtype
-        The type of the products, float64.
+        The type of W with which products are fastest, float64 or float32.
     total_weight : float
         Sum of the sample weights; the number of samples when there are none.
     max_rank : int
@@ -59,7 +59,7 @@ class Scatter(ABC):
     """
 
     shape: tuple[int, int]
-    dtype = np.dtype(np.float64)
+    dtype: np.dtype[Any] = np.dtype(np.float64)
     total_weight: float
     max_rank: int
     factor: float = 1.0
@@ -90,7 +90,9 @@ class Scatter(ABC):
 
     def __matmul__(self, W: Array) -> Array:
         product = self._product(W)
-        return product if self.factor == 1.0 else product * self.factor
+        if self.factor != 1.0:
+            product *= product.dtype.type(self.factor)
+        return product
 
     def diagonal(self) -> Array:
         """Return the diagonal of S, the sums of squared deviations of the columns."""
@@ -144,6 +146,10 @@ class Scatter(ABC):
         if not 1 <= m <= self.shape[0]:
             raise ValueError(f"m must be from 1 to n_features = {self.shape[0]}, got {m}.")
         return self.leading_eigenvectors_until(lambda values: values.size >= m, m)
+
+    def leading_eigenvalues(self, m: int) -> Array:
+        """Return the m largest eigenvalues, descending, where nobody needs the vectors."""
+        return self.leading_eigenvectors(m)[0]
 
     def leading_eigenvectors_until(
         self, enough: Callable[[Array], bool], most: int
@@ -200,6 +206,21 @@ class Scatter(ABC):
     def explained_share(self, features: Indices) -> float:
         """Return the share of the total variance that regression on some columns explains."""
         return float(self.explained_curve(features)[-1])
+
+    def unique_shares(self, features: Indices, n_first: int) -> Array:
+        """Return what regression on some columns loses without each of the first of them.
+
+        As a share of the total variance. With B = S_AA^-1 S_A the coefficients of the regression on
+        the columns A and b_i its row i, it explains b_i b_i' / (S_AA^-1)_ii less without column i.
+        """
+        lower = ridged_cholesky(self._block(features, features))
+        inverse = linalg.solve_triangular(lower, np.eye(features.size), lower=True)
+        rows = inverse[:, :n_first].T @ inverse
+        lost = np.zeros(n_first)
+        for block in batches(self.shape[0], features.size):
+            coefficients = rows @ self._block(features, block)
+            lost += np.einsum("ij,ij->i", coefficients, coefficients)
+        return np.minimum(lost / np.diag(rows) / self._diagonal().sum(), 1.0)
 
     def _explained_gains(self, features: Indices) -> Array:
         """Return what each column adds to what those before it explain, block by block."""

@@ -49,6 +49,8 @@ class Clearing:
 class Beside:
     """Rows with those of regressors behind them, put together only where they are asked for."""
 
+    dtype = np.dtype(np.float64)
+
     def __init__(self, X: Array, Z: Array) -> None:
         self.X, self.Z = X, Z
         self.shape = (X.shape[0], X.shape[1] + Z.shape[1])

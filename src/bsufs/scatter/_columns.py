@@ -18,7 +18,7 @@ from bsufs._dask import call, compute, persist, total
 from bsufs._typing import Array, Indices
 from bsufs.scatter._base import RIDGE, Scatter, ridged_cholesky
 from bsufs.scatter._clearing import nothing_left, whitening
-from bsufs.scatter._dense import LARGEST_GRAM, FactoredScatter
+from bsufs.scatter._dense import LARGEST_GRAM, FactoredScatter, gains_by_gram
 from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix, pairs_of_operator
 
 # So few bytes of columns are solved faster here than by sending products around.
@@ -37,8 +37,8 @@ class ColumnScatter(Scatter):
     """S of centered data in blocks of columns."""
 
     restriction_pays = 0.5
-    # A row takes two rounds among the workers, and so do as many as this.
-    rows_at_once = 64
+    # A row takes two rounds among the workers, and so do several; all that come are sent around.
+    rows_at_once = 8
 
     def __init__(self, blocks: Sequence[Block], n_rows: int, weight: float, diagonal: Array):
         self.blocks = [block for block in blocks if block.features.size]
@@ -138,8 +138,9 @@ class ColumnScatter(Scatter):
 
     def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
         if self.n_rows <= LARGEST_GRAM:
-            (gram,) = compute([total(self.each(_sample_gram))])
-            values, left = pairs_of_matrix(gram, n_wanted, most)
+            if "gram" not in self._remembered:
+                (self._remembered["gram"],) = compute([total(self.each(_sample_gram))])
+            values, left = pairs_of_matrix(self._remembered["gram"], n_wanted, most)
         else:
             values, left = pairs_of_operator(self._sample_product, self.n_rows, n_wanted)
         images = self.gathered(self.each(_transposed_image, call(_same, left)))
@@ -151,6 +152,8 @@ class ColumnScatter(Scatter):
 
     def _explained_gains(self, features: Indices) -> Array:
         chosen = self.columns(features)
+        if "gram" in self._remembered:
+            return gains_by_gram(chosen, self._remembered["gram"])
         lower = ridged_cholesky(chosen.T @ chosen)
         gains = self.each(_regression_gains, call(_same, chosen), call(_same, lower))
         return compute([total(gains)])[0]

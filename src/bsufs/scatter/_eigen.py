@@ -29,7 +29,7 @@ def pairs_of_matrix(A: Array, n_wanted: NumberWanted, most: int) -> tuple[Array,
     size = A.shape[0]
     if size > _DENSE:
         return KrylovSpace(lambda v: A @ v, size).largest(n_wanted)
-    count = min(most if most <= _FEW else _FIRST_GUESS, size)
+    count = min(most if most < _FEW else _FIRST_GUESS, size)
     while True:
         values, vectors = some_eigenpairs(A, size - count, size - 1)
         values, vectors = values[::-1], vectors[:, ::-1]

@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
+from sklearn.utils import estimator_html_repr
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from bsufs._threads import threads_for
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._columns import feature_mask
 from bsufs.selectors._dask_input import check_columns, chosen_columns, is_dask
 from bsufs.selectors._data import FitData
 from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._html import selection_html
 from bsufs.selectors._nuisance import adjusted_columns, as_codes
 from bsufs.selectors._validation import (
     checked_weight,
@@ -157,7 +160,9 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         self._forget()
         with self._forgetting_on_failure():
             self._validate_params()
-            self._finish(self._fit(self._fit_data(X, sample_weight)))
+            data = self._fit_data(X, sample_weight)
+            with threads_for(*data.kept_shape):
+                self._finish(self._fit(data))
         return self
 
     def _fit_data(self, X: Any, sample_weight: Any) -> FitData:
@@ -315,6 +320,16 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accepts_sparse
         return tags
+
+    def _repr_html_inner(self) -> str:
+        """Return what a notebook shows: of a fitted selector what it found."""
+        return selection_html(self) if hasattr(self, "support_") else estimator_html_repr(self)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
 
 
 @dataclass(repr=False, eq=False)

@@ -115,7 +115,9 @@ class LocalRows:
         return cls(Xc, np.empty((Xc.shape[0], 0)), np.empty((Xc.shape[1], 0)), squares)
 
     def __matmul__(self, V: Array) -> Array:
-        return np.asarray(self._X @ V - self._left @ (self._right.T @ V))
+        # In the precision of the rows, of which no copy is made.
+        product = self._X @ V.astype(self._X.dtype, copy=False)
+        return np.asarray(product - self._left @ (self._right.T @ V), dtype=np.float64)
 
     def columns(self, which: Any) -> Array:
         """Return some of the columns as a dense array."""

@@ -39,7 +39,7 @@ class ContentKey:
                 # Each column is summed from its first row to its last, in either format.
                 self.values += X.T @ weights
                 return
-            rows = max(1, 2**18 // max(X.shape[1], 1))
+            rows = max(1, 2**16 // max(X.shape[1], 1))
             for start in range(0, X.shape[0], rows):
                 # Elementwise, row by row: a matrix product would round by position.
                 batch = np.ascontiguousarray(X[start : start + rows], dtype=np.float64)

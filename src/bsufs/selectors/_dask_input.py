@@ -115,6 +115,11 @@ class DaskData(FitData):
         )
 
     @property
+    def kept_shape(self) -> tuple[int, int]:
+        """Rows and columns of what there is to work on: of many rows no more than S is kept."""
+        return self.scatter.max_rank, self.n_features
+
+    @property
     def _cut_by_columns(self) -> bool:
         return cut_by_columns(self.X)
 

@@ -53,6 +53,11 @@ class FitData:
         """Number of features."""
         return int(self.X.shape[1])
 
+    @property
+    def kept_shape(self) -> tuple[int, int]:
+        """Rows and columns of what there is to work on."""
+        return self.X.shape[0], self.n_features
+
     @cached_property
     def order(self) -> Indices:
         """The column that comes first, second and so on in `ordered` and `scatter`."""

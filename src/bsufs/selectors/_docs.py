@@ -22,11 +22,11 @@ n_features_to_select : int, float or "auto", default="auto"
     "n_components": """\
 n_components : int, float or "auto", default="auto"
     Number of components m; a share of the total variance that they reach; or "auto", the
-    number of principal components above the noise edge (parallel analysis).""",
+    number of principal components above the noise edge (parallel analysis), at most 64.""",
     "n_directions": """\
 n_components : int or "auto", default="auto"
     Number of directions m, usually the number of clusters: a number, or "auto", the number of
-    principal components above the noise edge (parallel analysis).""",
+    principal components above the noise edge (parallel analysis), at most 64.""",
     "n_neighbors": """\
 n_neighbors : int, default=5
     Neighbors of each sample; fewer where there are too few samples.""",

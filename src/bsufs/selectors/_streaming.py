@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from bsufs._threads import threads_for
 from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter import Scatter, ScatterAccumulator, SparseScatter, make_scatter
 from bsufs.selectors._base import BaseSelector
@@ -186,7 +187,9 @@ class StreamedSelector(BaseSelector):
 
     def _fit_stream(self) -> None:
         require_two_rows(self.stream_.n_rows)
-        self._finish(self._fit(self.stream_.data()))
+        data = self.stream_.data()
+        with threads_for(*data.kept_shape):
+            self._finish(self._fit(data))
 
     def _get_support_mask(self) -> Mask:
         if "stream_" in vars(self) and "support_" not in vars(self):
@@ -288,6 +291,11 @@ class StreamData(FitData):
     def n_features(self) -> int:
         """Number of features."""
         return self._stream.n_features
+
+    @property
+    def kept_shape(self) -> tuple[int, int]:
+        """Rows and columns of what there is to work on: of many rows no more than S is kept."""
+        return min(self._stream.n_rows, self.n_features), self.n_features
 
     @cached_property
     def order(self) -> Indices:

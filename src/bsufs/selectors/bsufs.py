@@ -65,7 +65,7 @@ class BSUFS(StreamedSelector):
         do (with a fixed `lambda_row`: the features whose row is not zero).
     n_components : int, float or "auto", default="auto"
         The paper's m: a number; a share of the total variance to reach; or "auto", the number of
-        principal components above the noise edge (parallel analysis, see Notes).
+        principal components above the noise edge (parallel analysis, see Notes), at most 64.
     lambda_row : "path" or float, default="path"
         Weight of the row penalty, the paper's lambda_1. "path" follows the whole path and ranks by
         survival. A number with ``scale="relative"`` is the threshold it causes, as a share of the
@@ -98,7 +98,8 @@ class BSUFS(StreamedSelector):
         How features whose row is zero are ranked: by the iteration at which they were eliminated,
         or by column number as the authors' code does (needs a fixed `lambda_row`).
     drop_rate : float, default=0.05
-        Share of the remaining features that each step of the path eliminates.
+        Share of the remaining features that each step of the path eliminates. While more than 256
+        remain, a step eliminates as many as four such steps would.
     %(must_keep)s
     %(never_keep)s
     %(adjust_for)s

@@ -11,7 +11,9 @@ from scipy.optimize import minimize_scalar
 from bsufs._typing import Array
 from bsufs.scatter import Scatter
 
-_MOST_ABOVE_AVERAGE = 32
+# No more are chosen than so many above the noise edge, or so many above the average. Where no gap
+# parts them from the noise, as in large sparse data, every further one would take many products.
+_MOST_ABOVE_NOISE, _MOST_ABOVE_AVERAGE = 64, 32
 # When the first component counts as a level that the rows share; fewer columns are easily alike.
 _LARGE_SHARE, _ONE_SIGN, _SPREAD, _FEWEST_COLUMNS = 0.25, 0.95, 0.5, 20
 
@@ -60,15 +62,16 @@ def start_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Arra
     """Return the leading eigenpairs of S, descending, as many as asked for; S is not zero.
 
     Those are a number; as many as reach a share of the total variance; or, for "auto", as many as
-    have an eigenvalue above the noise edge. Where none has, as for columns that are not correlated,
-    no direction is special, and a single one would be an arbitrary mixture of columns: then as many
-    as have an eigenvalue above the average, at most 32.
+    have an eigenvalue above the noise edge, at most 64. Where none has, as for columns that are not
+    correlated, no direction is special, and a single one would be an arbitrary mixture of columns:
+    then as many as have an eigenvalue above the average, at most 32.
     """
     if isinstance(n_components, Integral):
         return scatter.leading_eigenvectors(int(n_components))
     limit = min(scatter.max_rank, scatter.shape[0])
     if isinstance(n_components, str):
         edge = noise_edge(scatter.diagonal(), scatter.total_weight)
+        limit = min(_MOST_ABOVE_NOISE, limit)
         values, vectors = scatter.leading_eigenvectors_until(lambda v: bool(v[-1] <= edge), limit)
         if values[0] <= edge:
             edge = scatter.trace() / int(np.count_nonzero(scatter.diagonal()))

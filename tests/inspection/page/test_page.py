@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import json
 import re
+import zlib
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -14,7 +18,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
-from bsufs import BSUFS, ClusterAlignment
+from bsufs import BSUFS, ClusterAlignment, alternatives
+from bsufs._names import shortened
 from bsufs.inspection import Findings, make_report
 from bsufs.inspection.page import _page as page_module
 from bsufs.inspection.page import _pictures as pictures_module
@@ -39,18 +44,24 @@ class _Reader(HTMLParser):
         self.tags.append(tag)
         self.links += [attributes[key] for key in ("src", "href") if key in attributes]
         self.ids += [attributes["id"]] if "id" in attributes else []
-        self._in_name = tag == "th" and attributes.get("scope") == "row"
+        self._in_name = tag == "bdi"
         if self._in_name:
             self.names.append("")
         # An attribute that is a handler would run, and one that is a style would be refused.
         assert not [key for key in attributes if key.startswith("on") or key == "style"]
 
     def handle_endtag(self, tag):
-        self._in_name = self._in_name and tag != "th"
+        self._in_name = self._in_name and tag != "bdi"
 
     def handle_data(self, data):
         if self._in_name:
             self.names[-1] += data
+
+
+def columns_of(page):
+    """Return what the script of a page is given."""
+    packed = re.search('<template id="columns">([A-Za-z0-9+/=]*)</template>', page).group(1)
+    return json.loads(zlib.decompress(base64.b64decode(packed)))
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +96,10 @@ def test_the_page_asks_for_nothing_else(page):
 def test_every_part_is_there_and_linked(page):
     reader = _Reader(page)
     anchors = {link[1:] for link in reader.links if link.startswith("#")}
-    expected = "asked explained path scores pixels redundancy stability table comparison repeat"
+    expected = "which why how-many how-sure more together table made"
     assert anchors == set(expected.split())
-    assert anchors <= set(reader.ids)
+    pictures = "numbers scores stability chance redundancy samples pixels path comparison repeat"
+    assert anchors | set(pictures.split()) <= set(reader.ids)
     assert len(reader.ids) == len(set(reader.ids))
 
 
@@ -95,7 +107,7 @@ def test_what_was_asked_and_how_to_repeat_it(page):
     assert "<dd>a &amp; b.csv</dd>" in page
     assert "bsufs select &#39;a &amp; b.csv&#39; -k 8" in page
     assert "BSUFS(must_keep=[&#39;column 3&#39;], n_features_to_select=8).fit(X)" in page
-    assert "always (must_keep)" in page
+    assert "Kept: always (must_keep)." in page
     assert re.search(r"scikit-learn \d", page)
     assert "Seed of the subsamples: 0." in page
 
@@ -108,8 +120,6 @@ def test_a_comparison_is_shown_as_it_is(page):
 
 def test_the_python_lines_make_the_same_selector(page):
     lines = re.search(r"<code>(from bsufs.*?)</code>", page, flags=re.DOTALL).group(1)
-    import html
-
     X = pd.DataFrame(factors(), columns=[f"column {i}" for i in range(30)])
     scope = {"X": X}
     exec(html.unescape(lines), scope)
@@ -134,8 +144,9 @@ NAMES += ["\x00\x1b[2J\n", "{{ 7 * 7 }}", "&amp;", "\udcff", "</title>", "-->", 
 @given(st.permutations(NAMES), st.integers(0, 99))
 def test_names_are_shown_and_never_run(names, seed):
     X = factors(n=12, d=len(names), seed=seed)
+    selector = MaxVariance(6).fit(X)
     text = make_report(
-        MaxVariance(6).fit(X),
+        selector,
         X,
         title=names[0],
         feature_names=names,
@@ -144,47 +155,82 @@ def test_names_are_shown_and_never_run(names, seed):
         command=names[3],
         comparison=pd.DataFrame({"<b>": pd.Series([names[4]], dtype=object)}),
         image_shape=(2, 5),
+        notes=[names[5]],
+        alternatives=alternatives(selector, X, n=2),
     )
     text.encode("utf-8")
     reader = _Reader(text)
     assert reader.tags.count("script") == 1
     assert not {"img", "iframe"} & set(reader.tags)
-    plain = {name for name in names if name.isprintable()}
-    assert plain <= set(reader.names)
+    # Kept names are shown in the markup, and all are handed to the script as they are.
+    chosen = [names[column] for column in np.argsort(selector.ranking_)[:6]]
+    assert reader.names == [shortened(name, 60) for name in chosen]
+    assert sorted(columns_of(text)["names"]) == sorted(names)
     assert "\x00" not in text
 
 
-def test_twenty_thousand_features_stay_small():
-    X = factors(n=30, d=20_000)
-    names = [f"{'a very long name ' * 8}{i}" for i in range(20_000)]
-    text = make_report(MaxVariance(2000).fit(X), X, feature_names=names, n_subsamples=2)
-    assert len(text.encode("utf-8")) < 5_000_000
-    assert "The best 1000 of the 2000 kept features; the table stops at 1000 of 20000" in text
-    assert "the best 80 of 2000 kept" in text
+def test_fifty_thousand_features_stay_small():
+    X = factors(n=20, d=50_000)
+    names = [f"ENSG{7919 * i % 10**9:09d}_transcript variant {i % 13}" for i in range(50_000)]
+    text = make_report(MaxVariance(450).fit(X), X, feature_names=names, n_subsamples=2)
+    assert len(text.encode("utf-8")) < 2_000_000
+    columns = columns_of(text)
+    assert len(columns["names"]) == len(columns["variance"]) == 50_000
+    assert "The best 80 of 450 kept" in text
+    assert "and 50 more, in the table below" in text
+    assert "The table of all columns has the other 390." in text
+    assert "choose among the 5,000 columns that rank best" in text
 
 
-@pytest.mark.parametrize(
-    ("max_rows", "words"),
-    [
-        (30, "All 30 features, 8 of them kept."),
-        (20, "The 8 kept features and the 12 next in rank; the table stops at 20 of 30 features."),
-        (5, "The best 5 of the 8 kept features; the table stops at 5 of 30 features."),
-    ],
-)
-def test_the_table_says_where_it_stops(max_rows, words):
+def test_the_columns_of_the_table_say_what_was_found():
     X = factors()
-    text = make_report(MaxVariance(8).fit(X), X, n_subsamples=0, max_rows=max_rows)
-    assert words in text
-    assert len(_Reader(text).names) == min(max_rows, 30)
+    X[:, 7] = 3.0
+    X[:, 8] = -2 * X[:, 9]
+    selector = BSUFS(8, must_keep=[2], never_keep=[3]).fit(X)
+    found = Findings(selector, X, n_subsamples=2)
+    columns = columns_of(make_report(selector, X, n_subsamples=2))
+    assert columns["kept"] == 8
+    assert columns["names"] == found.names[found.best_first].tolist()
+    reasons = [columns["reasons"][reason] for reason in columns["reason"]]
+    by_name = dict(zip(columns["names"], reasons, strict=True))
+    assert by_name["x2"] == "must_keep"
+    assert by_name["x3"] == "never_keep"
+    assert by_name["x7"] == "constant"
+    twins = {by_name["x8"], by_name["x9"]}
+    assert "duplicate" in twins or "correlated" in twins
+    closest, correlation = found.closest
+    for place, column in enumerate(found.best_first.tolist()):
+        if closest[column] >= 0:
+            assert columns["names"][columns["closest"][place] - 1] == f"x{closest[column]}"
+            assert columns["correlation"][place] == round(100 * correlation[column])
+        else:
+            assert columns["correlation"][place] is None
+    again = 100 * found.stability.frequency[found.best_first]
+    assert columns["again"] == pytest.approx(again)
+    assert columns["explained"] == pytest.approx(100 * found.curve, abs=0.051)
+    assert columns["redundancy"] == pytest.approx(found.redundancy, abs=0.00051)
+    assert dict(columns["agreement"]) == pytest.approx(found.agreement, abs=0.00051)
+    assert columns["step"] == found.eliminated_at[found.best_first].tolist()
+
+
+def test_what_says_nothing_is_dropped():
+    X = StandardScaler().fit_transform(factors(n=60))
+    columns = columns_of(make_report(ClusterAlignment(4).fit(X), X, n_subsamples=0))
+    # Its scores are its ranks, and the columns have the same variance.
+    assert not {"score", "variance", "again", "step", "others"} & set(columns)
+    assert len(columns["clusters"]) == 30
+    columns = columns_of(make_report(LaplacianScore(4).fit(factors()), factors(), n_subsamples=1))
+    assert {"score", "variance", "again"} <= set(columns)
+    assert "clusters" not in columns
 
 
 def test_what_was_not_measured_is_said():
     X = factors()
     text = make_report(LaplacianScore(4).fit(X), X, n_subsamples=0)
     assert "Stability was not measured. It was not asked for." in text
-    assert "chosen again" not in text
+    assert "again" not in columns_of(text)
     assert 'id="path"' not in text
-    assert "eliminated at step" not in text
+    assert 'id="stability"' not in text
 
 
 def test_a_refit_that_fails_leaves_the_rest():
@@ -216,19 +262,55 @@ def test_what_is_too_large_is_left_out(monkeypatch):
     selector = MaxVariance(4).fit(X)
     monkeypatch.setattr(pictures_module, "_MOST_PIXELS", 5)
     # The curve of more features than regression is worth.
-    monkeypatch.setattr(Findings, "explained", np.array([0.5, 0.7, np.nan, np.nan]))
-    monkeypatch.setattr(Findings, "bound", np.array([0.6, np.nan, np.nan, np.nan]))
+    monkeypatch.setattr(Findings, "curve", np.array([0.5, 0.7, np.nan, np.nan]))
+    monkeypatch.setattr(Findings, "ceiling", np.array([0.6, np.nan, np.nan, np.nan]))
     text = make_report(selector, X, n_subsamples=0, image_shape=(5, 6))
-    assert text.count("selected features explain") == 2
-    assert "of the variance explained" not in text
-    # One even background in place of the mean image.
-    assert len(re.findall('shape-rendering="crispEdges"', text)) == 1
+    assert text.count("features: variance explained") == 2
+    assert "</b> of the variance explained" not in text
+    assert columns_of(text)["explained"] == [50, 70, None, None]
+    # No mean image behind the pixels.
+    assert "crispEdges" not in text
 
 
-def test_features_that_waver_are_told():
-    X = np.random.default_rng(0).normal(size=(20, 40))
-    text = make_report(MaxVariance(4).fit(X), X, n_subsamples=10)
-    assert re.search(r"Of the 4 kept features \d would be chosen on less than half", text)
+def test_the_title_is_that_of_the_table_or_says_how_many():
+    X = factors()
+    selector = MaxVariance(4).fit(X)
+    text = make_report(selector, X, n_subsamples=0, about={"Table": "folder/a & b.csv"})
+    assert "<h1>a &amp; b.csv</h1>" in text
+    assert "<h1>Selected columns</h1>" in make_report(selector, X, n_subsamples=0)
+    assert "<h1>Mine</h1>" in make_report(selector, X, n_subsamples=0, title="Mine")
+
+
+def test_alternatives_and_notes_are_shown_where_there_are_any():
+    X = factors()
+    selector = MaxVariance(4).fit(X)
+    several = alternatives(selector, X, n=2)
+    text = make_report(selector, X, n_subsamples=0, notes=["Depth is large."], alternatives=several)
+    assert '<p class="note" role="note">Depth is large.</p>' in text
+    section = re.search('<section id="more">.*?</section>', text, flags=re.DOTALL).group()
+    assert section.count("<article>") == 2
+    for one in several:
+        assert f"<h3>{one.title}</h3>" in section
+        assert f"<dd>{one.variance_share:.1%}</dd>" in section
+        assert f"<dd>{one.overlap:.2f}</dd>" in section
+        assert f"<dd>{', '.join(map(str, one.cluster_sizes))}</dd>" in section
+        assert all(f">x{column}</li>" in section for column in one.selected_features_)
+    assert 'href="#more"' in text
+    assert 'id="more"' not in make_report(selector, X, n_subsamples=0)
+
+
+def test_a_notebook_shows_the_page_in_a_frame(tmp_path):
+    X = factors()
+    selector = MaxVariance(4).fit(X)
+    view = make_report(selector, X, n_subsamples=0, display=True)
+    frame = view._repr_html_()
+    assert frame.startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;')
+    assert "allow-same-origin" not in frame
+    source = re.search('srcdoc="([^"]*)"', frame).group(1)
+    assert html.unescape(source) == str(view) == make_report(selector, X, n_subsamples=0)
+    assert len(repr(view)) < 80
+    both = make_report(selector, X, tmp_path / "a.html", n_subsamples=0, display=True)
+    assert (tmp_path / "a.html").read_text(encoding="utf-8") == str(both)
 
 
 def test_a_number_left_to_the_method_is_told():
@@ -283,7 +365,7 @@ def test_how_a_search_came_to_its_settings():
         criterion="reconstruction",
     ).fit(X)  # fmt: skip
     text = make_report(search, X, n_subsamples=0)
-    section = re.search('<section id="tuning">.*?</section>', text, flags=re.DOTALL).group()
+    section = re.search('<div id="tuning">.*?<h3 id="repeat">', text, flags=re.DOTALL).group()
     assert "4 settings were tried" in section
     assert "Reconstruction decided, with " in section
     assert "reconstruction (decides, larger is better)" in section
@@ -302,7 +384,7 @@ def test_of_many_candidates_the_best_are_shown(monkeypatch):
         LaplacianScore(4), param_grid={"n_neighbors": [3, 4, 5]}, criterion="redundancy"
     ).fit(X)
     text = make_report(search, X, n_subsamples=0)
-    section = re.search('<section id="tuning">.*?</section>', text, flags=re.DOTALL).group()
+    section = re.search('<div id="tuning">.*?<h3 id="repeat">', text, flags=re.DOTALL).group()
     assert "3 settings were tried" in section
     assert "The table shows the best 2." in section
     assert section.count("<tr") == 3
@@ -320,8 +402,6 @@ def test_forced_and_barred_features_are_named():
 def test_wrong_parameters_are_named():
     X = factors()
     selector = MaxVariance(2).fit(X)
-    with pytest.raises(ValueError, match="max_rows must be 1 or more, got 0"):
-        make_report(selector, X, max_rows=0)
     with pytest.raises(ValueError, match="image_shape"):
         make_report(selector, X, n_subsamples=0, image_shape=(4, 4))
 

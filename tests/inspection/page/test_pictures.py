@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bsufs._colors import DIVERGING
-from bsufs.inspection.findings import Stability
+from bsufs.inspection.findings import Findings, Stability
 from bsufs.inspection.page import _pictures as module
+from bsufs.selectors import MaxVariance
 
 
 def _circles(picture):
@@ -25,7 +27,7 @@ def _circles(picture):
 
 def _line(values, label="<b>", **settings):
     settings = {"title": "t", "x_label": "x", "y_label": "y", "y_range": (0, 100)} | settings
-    line = module._Series(label, np.asarray(values, dtype=float), "red")
+    line = module._Series(label, np.asarray(values, dtype=float), "kept")
     return module._line_chart([line], describe=lambda *point: str(point), **settings)
 
 
@@ -70,7 +72,7 @@ def test_ticks_are_few_and_within(low, span, whole):
 
 
 def _heat_map(values, names, low=-1):
-    return module._heat_map(values, names, "title", "what", low, DIVERGING[-2 + low :])
+    return module._heat_map(values, names, "title", "what", low)
 
 
 def test_a_heat_map_holds_its_numbers():
@@ -80,8 +82,51 @@ def test_a_heat_map_holds_its_numbers():
     assert values == [100, -50, -50, 100]
     assert "&lt;b&gt;" in picture
     assert "<b>" not in picture
-    assert "#d55e00" in picture
+    # Strength is opacity, on light paper and on dark.
+    assert '<path class="plus" fill-opacity="1.0" d="M0 0h1v1h-1zM1 1h1v1h-1z"/>' in picture
+    assert '<path class="minus" fill-opacity="0.5" d="M1 0h1v1h-1zM0 1h1v1h-1z"/>' in picture
     assert ">x0<" not in _heat_map(np.eye(30), [f"x{i}" for i in range(30)])
+
+
+def test_features_that_are_alike_lie_side_by_side():
+    rng = np.random.default_rng(0)
+    groups = rng.normal(size=(50, 3))
+    X = np.column_stack([groups, groups, groups]) + 0.1 * rng.normal(size=(50, 9))
+    picture = module._correlations(Findings(MaxVariance(9).fit(X), X))
+    names = json.loads(html.unescape(re.search('data-names="([^"]*)"', picture).group(1)))
+    groups = [int(name[1:]) % 3 for name in names]
+    assert sum(a != b for a, b in pairwise(groups)) == 2
+
+
+def test_rows_and_strips_are_colored_by_cluster():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    X[:10] += 20.0
+    found = Findings(MaxVariance(3).fit(X), X)
+    assert found.clusters.sizes.tolist() == [30, 10]
+    picture = module._samples(found)
+    points = [re.findall(rf'class="points k{k}" d="([^"]*)"', picture)[0] for k in (0, 1)]
+    assert [path.count("h0") for path in points] == [30, 10]
+    across = [[float(x) for x in re.findall(r"M([\d.]+) ", path)] for path in points]
+    # The few lie far from the many along the first component.
+    assert min(across[1]) > max(across[0]) or max(across[1]) < min(across[0])
+    strips = module._strips(found)
+    assert len(strips) == 3
+    low, high = (
+        [float(x) for x in re.findall(r"M([\d.]+) ", path)]
+        for path in re.findall(r'class="points k\d" d="([^"]*)"', strips[0])
+    )
+    assert max(low) < min(high)
+    assert module._strips(Findings(MaxVariance(3).fit(X[:8]), X[:8])) == []
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300])
+def test_very_large_and_very_small_numbers_are_drawn(unit):
+    X = unit * np.random.default_rng(0).normal(size=(30, 4))
+    found = Findings(MaxVariance(3).fit(X), X)
+    for picture in (module._samples(found), *module._strips(found)):
+        assert "nan" not in picture
+        assert "inf" not in picture
 
 
 def test_numbers_are_written_into_large_cells():
@@ -99,14 +144,18 @@ def test_numbers_are_written_into_large_cells():
 def test_bars_and_their_intervals():
     found = SimpleNamespace(
         names=["a<b>"],
+        n_selected=1,
+        candidates=np.arange(4),
         selector=SimpleNamespace(ranking_=[1], support_=[True]),
         stability=Stability([0.5], [0.25], [0.75]),
     )
     picture = module._drawn("bar_chart", found=found, columns=[0])
-    # 170 is 0 and 464 is 100 per cent.
-    assert 'width="147"' in picture
-    assert "M243.5 40.5H390.5" in picture
-    assert "a&lt;b&gt;, rank 1: 50 % (25 to 75 %)" in picture
+    # 176 is 0 and 464 is 100 percent.
+    assert 'width="144"' in picture
+    assert "M248 40.5H392" in picture
+    assert "a&lt;b&gt;, rank 1: 50% (25 to 75%)" in picture
+    # One of four by chance.
+    assert '<path class="mark" d="M248 28V' in picture
 
 
 def test_pixels_lie_row_by_row():
@@ -119,7 +168,7 @@ def test_pixels_lie_row_by_row():
     assert "p: row 1, column 2, rank 1" in picture
     assert 'x="2.08" y="1.08"' in picture
     # The darkest pixel is the last.
-    assert 'd="M2 1h1v1h-1z" fill="#7d7d7d"' in picture
+    assert 'fill-opacity="0.5" d="M2 1h1v1h-1z"' in picture
 
 
 def _scores(scores, n_selected=1):
@@ -158,10 +207,16 @@ def test_each_step_says_what_remains():
 
 def test_each_number_of_features_says_what_it_explains():
     found = SimpleNamespace(
-        n_selected=3, explained=np.array([0.0, 0.5, 1.0]), bound=np.array([0.5, np.nan, 1.0])
-    )
-    picture = module._explained(found)
+        n_selected=2, foremost=np.arange(3), curve=np.array([0.0, 0.5, 1.0]),
+        ceiling=np.array([0.5, np.nan, 1.0]), agreement={1: -0.1, 3: 0.5},
+        redundancy=np.array([0.0, 0.25, 0.5]),
+    )  # fmt: skip
+    picture = module._by_number(found)
     points = _circles(picture)
     assert {(72.0, 254.0), (269.0, 144.0), (466.0, 34.0), (72.0, 144.0)} <= set(points)
-    assert len(points) == 5
-    assert "2 selected features explain 50.0 %" in picture
+    # What is not known is left out.
+    assert len(points) == 3 + 2 + 2 + 3
+    assert "2 features: variance explained 50.0%" in picture
+    assert '<path class="mark cut" d="M269 34V254"' in picture
+    found.agreement = {}
+    assert 'class="agree"' not in module._by_number(found)

@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,10 @@ from bsufs._atomic import atomic_write
 from bsufs._names import shortened
 from bsufs.inspection._docs import fill_docstring
 from bsufs.inspection.alternative import Alternative
-from bsufs.inspection.explanation import why
-from bsufs.inspection.findings import Findings, Reason, check_image_shape
-from bsufs.inspection.page._pictures import MOST_BARS, MOST_CELLS, overlap_map, pictures
+from bsufs.inspection.explanation import portrait, verdict
+from bsufs.inspection.findings import MOST_PORTRAITS, Findings, Reason, check_image_shape
+from bsufs.inspection.page._columns import columns_of, packed
+from bsufs.inspection.page._pictures import overlap_map, pictures
 from bsufs.inspection.page._templates import rendered
 from bsufs.metrics.label_free import column_numbers
 from bsufs.tuning.criteria import CRITERIA
@@ -90,13 +92,16 @@ def make_report(
     about: Mapping[str, Any] | None = None,
     command: str | None = None,
     preparation: str | None = None,
-    max_rows: int = 1000,
-) -> str | Path:
+    notes: Sequence[str] = (),
+    display: bool = False,
+) -> str | Path | ReportView:
     """Make one HTML page on a selection that needs no other file and no network.
 
-    It says what was asked, shows the data in numbers, the chosen features with reasons (a table to
-    sort and to search), the path, redundancy, stability and explained variance, and how to repeat
-    it all; of a search, how the settings were chosen; and other methods, where they were run.
+    It answers a reader's questions in their order: which columns were kept (to copy or save), why
+    each (what it stands for, which clusters of the rows it tells apart, what is lost without it),
+    how many (a slider over the number of features), how sure that is (refits on random parts of
+    the rows, and random columns beside it), and what else there is; then a table of all columns,
+    and how to repeat it.
 
     Parameters
     ----------
@@ -105,7 +110,7 @@ def make_report(
     path : path-like, optional
         File to write, whole or not at all; an existing one is replaced. None returns the page.
     title : str, optional
-        Heading of the page.
+        Heading of the page; the name of the table where `about` has it as "Table".
     %(feature_names)s
     %(subsamples)s
     image_shape : tuple of int, optional
@@ -121,14 +126,15 @@ def make_report(
         The command that repeats it; lines of Python by default.
     preparation : str, optional
         Lines of Python that turn the numbers of the table into X, where they are not X itself.
-    max_rows : int, default=1000
-        Most rows in the table of features. Where there are more features, the table shows the
-        selected ones and those next in rank, and says so.
+    notes : sequence of str, default=()
+        Sentences that a reader should see first.
+    display : bool, default=False
+        Return what a notebook shows as the page itself, in place of the page or its path.
 
     Returns
     -------
-    str or pathlib.Path
-        The page, or the path it was written to.
+    str, pathlib.Path or ReportView
+        The page, the path it was written to, or what a notebook shows.
 
     Notes
     -----
@@ -144,41 +150,89 @@ def make_report(
     >>> page.startswith("<!DOCTYPE html>")
     True
     """
-    if max_rows < 1:
-        raise ValueError(f"max_rows must be 1 or more, got {max_rows}.")
-    found = Findings(selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs)
+    found = Findings(
+        selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs, notes
+    )
+    page = page_html(
+        found,
+        title=title,
+        image_shape=image_shape,
+        comparison=comparison,
+        alternatives=alternatives,
+        about=about,
+        command=command,
+        preparation=preparation,
+    )
+    if path is not None:
+        with atomic_write(path) as stream:
+            stream.write(page.encode("utf-8"))
+    if display:
+        return ReportView(page)
+    return page if path is None else Path(path)
+
+
+class ReportView:
+    """A page in a notebook: an inline frame that holds all of it, in Jupyter, VS Code and marimo.
+
+    The frame is sandboxed: the page runs its own script, may copy and download, and sees nothing
+    of the notebook.
+
+    Parameters
+    ----------
+    page : str
+        The page.
+    """
+
+    def __init__(self, page: str) -> None:
+        self.page = page
+
+    def __str__(self) -> str:
+        return self.page
+
+    def __repr__(self) -> str:
+        return f"ReportView(<page of {len(self.page)} characters>)"
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{escape(self.page)}" sandbox="allow-scripts allow-downloads '
+            'allow-modals" allow="clipboard-write" title="Report of bsufs" width="100%" '
+            'height="720" style="border: 1px solid #8884; border-radius: 6px"></iframe>'
+        )
+
+
+def page_html(
+    found: Findings,
+    *,
+    title: str | None = None,
+    image_shape: tuple[int, int] | None = None,
+    comparison: pd.DataFrame | Comparison | None = None,
+    alternatives: Sequence[Alternative] = (),
+    about: Mapping[str, Any] | None = None,
+    command: str | None = None,
+    preparation: str | None = None,
+) -> str:
+    """Return the page on what was found; the parameters are those of `make_report`."""
+    k, d = found.n_selected, found.n_features
     if image_shape is not None:
-        image_shape = check_image_shape(image_shape, found.n_features)
-    columns = found.best_first[:max_rows].tolist()
+        image_shape = check_image_shape(image_shape, d)
     if isinstance(comparison, pd.DataFrame):
         comparison = Comparison(comparison)
-    others, d = {}, found.n_features
-    selections = {} if comparison is None else comparison.selections
-    for name, chosen in selections.items():
-        if name != found.method:
-            numbers = column_numbers(chosen, d, f"comparison.selections[{name!r}]")
-            others[name] = np.isin(range(d), numbers)
-    spread = np.sqrt(found.variance_share[found.variance_share > 0])
+    others = {} if comparison is None else _other_selections(found, comparison)
     is_public = hasattr(bsufs.selectors, found.method)
-    page = rendered(
+    table = (about or {}).get("Table")
+    return rendered(
         found=found,
-        title=title or f"{found.method} kept {found.n_selected} of {found.n_features} features",
-        redundancy=np.abs(found.correlations[np.triu_indices(found.n_selected, 1)]),
-        spread=spread.max() / np.median(spread) if spread.size else 1.0,
-        n_wavering=np.sum(found.stability.frequency[found.chosen] < 0.5),
+        title=title or (Path(str(table)).name if table else "Selected columns"),
+        verdict=verdict(found),
+        portraits=[portrait(found, rank) for rank in range(min(k, MOST_PORTRAITS))],
         settings=_changed_parameters(found.selector),
         data={**_data_in_numbers(found), **(about or {})},
         tuning=_tuning(found.search),
         pictures=pictures(found, image_shape),
-        n_bars=MOST_BARS,
-        n_cells=MOST_CELLS,
-        why=why,
-        columns=columns,
-        n_others=len(others),
-        others={c: [name for name, mask in others.items() if mask[c]] for c in columns},
         comparison=comparison,
         alternatives=[one.document(found.names.tolist()) for one in alternatives],
         overlap=overlap_map({found.method: found.selector.support_, **others}) if others else None,
+        columns=packed(columns_of(found, others)),
         command=command,
         preparation=preparation,
         module="bsufs.selectors" if is_public else type(found.selector).__module__,
@@ -188,11 +242,16 @@ def make_report(
             **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
         },
     )
-    if path is None:
-        return page
-    with atomic_write(path) as stream:
-        stream.write(page.encode("utf-8"))
-    return Path(path)
+
+
+def _other_selections(found: Findings, comparison: Comparison) -> dict[str, Any]:
+    """Return what other methods select, as masks."""
+    masks = {}
+    for name, chosen in comparison.selections.items():
+        if name != found.method:
+            numbers = column_numbers(chosen, found.n_features, f"comparison.selections[{name!r}]")
+            masks[name] = np.isin(range(found.n_features), numbers)
+    return masks
 
 
 def _changed_parameters(selector: Any) -> dict[str, str]:

@@ -10,40 +10,45 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
+from scipy.cluster import hierarchy
+from scipy.spatial.distance import squareform
 
-from bsufs._colors import BOUND, DIVERGING, INK, KEPT, LEFT_OUT
 from bsufs._names import shortened
 from bsufs._typing import Array, Indices, Mask
-from bsufs.inspection.findings import Findings, around_the_cut
+from bsufs.inspection.findings import MOST_PORTRAITS, Findings, around_the_cut
+from bsufs.inspection.page._columns import is_rank
 from bsufs.inspection.page._templates import environment
 
-MOST_BARS = 36
+MOST_BARS = 24
 MOST_CELLS = 80
+_STRIP_POINTS = 160
+_MAP_POINTS = 600
+_SHADES = 20
 _MOST_PIXELS = 40_000
 # More points than this cannot be told apart in a line chart, whose edges are these.
 _MOST_POINTS = 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 466, 34, 254
 
 
-def pictures(found: Findings, image_shape: tuple[int, int] | None) -> dict[str, Markup]:
+def pictures(found: Findings, image_shape: tuple[int, int] | None) -> dict[str, Any]:
     """Return the pictures that a selection has something to show in."""
-    drawn = {"explained": _explained(found)}
-    if found.path is not None:
-        drawn["path"] = _path(found)
-    if np.isnan(found.cluster_share).any():
-        drawn["scores"] = _by_rank(found, found.selector.scores_, "score")
-    else:
+    drawn: dict[str, Any] = {"numbers": _by_number(found), "strips": _strips(found)}
+    if not np.isnan(found.cluster_share).any():
         drawn["clusters"] = _by_rank(found, found.cluster_share, "share between clusters")
-    if image_shape is not None:
-        drawn["pixels"] = _pixels(found, image_shape)
-    if found.n_selected > 1:
-        names = found.names[found.chosen[:MOST_CELLS]].tolist()
-        shown = found.correlations[:MOST_CELLS, :MOST_CELLS]
-        title = f"Correlations among {len(names)} selected features"
-        drawn["redundancy"] = _heat_map(shown, names, title, "correlation", -1, DIVERGING)
+    elif not is_rank(found.selector.scores_[found.best_first]):
+        drawn["scores"] = _by_rank(found, found.selector.scores_, "score")
     if not np.isnan(found.stability.frequency).any():
         ranks = around_the_cut(found.n_selected, found.n_features, MOST_BARS)
         drawn["stability"] = _drawn("bar_chart", found=found, columns=found.best_first[ranks])
+    if found.chance is not None:
+        drawn["chance"] = _drawn("dot_chart", chance=found.chance)
+    if found.n_selected > 1:
+        drawn["redundancy"] = _correlations(found)
+        drawn["samples"] = _samples(found)
+    if image_shape is not None:
+        drawn["pixels"] = _pixels(found, image_shape)
+    if found.path is not None:
+        drawn["path"] = _path(found)
     return drawn
 
 
@@ -55,28 +60,104 @@ def overlap_map(masks: Mapping[str, Mask]) -> Markup:
     # Of two methods that select nothing, nothing is in common.
     overlaps = common / np.maximum(sizes[:, None] + sizes[None, :] - common, 1.0)
     title = f"Overlap of the selections of {len(masks)} methods"
-    return _heat_map(overlaps, list(masks), title, "overlap", 0, DIVERGING[1:])
+    return _heat_map(overlaps, list(masks), title, "overlap", 0)
 
 
-def _explained(found: Findings) -> Markup:
+def _by_number(found: Findings) -> Markup:
+    """Draw what the best 1, 2, ... features reach; the script moves the mark."""
+    agreement = np.full(found.foremost.size, np.nan)
+    for number, value in found.agreement.items():
+        agreement[number - 1] = 100 * max(value, 0.0)
+    lines = [
+        _Series("variance explained", 100 * found.curve, "kept"),
+        _Series("by principal components", 100 * found.ceiling, "bound", dashes="7 4"),
+    ]
+    if found.agreement:
+        lines.append(_Series("cluster agreement", agreement, "agree"))
+    lines.append(_Series("redundancy", 100 * found.redundancy, "muted", dashes="2 3"))
     return _line_chart(
-        [
-            _Series("selected features", 100 * found.explained, KEPT),
-            _Series("principal components", 100 * found.bound, BOUND, dashes="7 4"),
-        ],
-        describe=lambda label, k, share: f"{k} {label} explain {share:.1f} %",
-        title="Variance explained against the number of features",
+        lines,
+        describe=lambda label, k, share: f"{k} features: {label} {share:.1f}%",
+        title="Variance explained, cluster agreement and redundancy by the number of features",
         x_label="number of features",
-        y_label="variance explained, %",
+        y_label="%",
         y_range=(0, 100),
+        cut=found.n_selected,
     )
+
+
+def _strips(found: Findings) -> list[Markup]:
+    """Draw the values of each of the best selected features, cluster by cluster."""
+    if found.clusters is None:
+        return []
+    some = np.linspace(0, found.clusters.rows.size - 1, _STRIP_POINTS).round().astype(int)
+    some = np.unique(some)
+    labels, n_clusters = found.clusters.labels, found.clusters.sizes.size
+    # The same row lies at the same height in every strip.
+    lane = 10 if n_clusters > 4 else 16
+    jitter = np.random.default_rng(0).uniform(-1, 1, some.size).round(1)
+    heights = (lane * (labels[some] + 0.5) + (lane / 2 - 2) * jitter).round()
+    strips = []
+    for values in found.rows_of_foremost.T[: min(found.n_selected, MOST_PORTRAITS)]:
+        # Halves, since the range of very large numbers would overflow.
+        low, high = values.min() / 2, values.max() / 2
+        places = 4 + 292 * (values / 2 - low) / ((high - low) or 1.0)
+        means = np.bincount(labels, places) / found.clusters.sizes
+        points = _dots(places[some].round(), heights, labels[some])
+        strips.append(
+            _drawn("strip", points=points, means=means.tolist(), lane=lane, n_clusters=n_clusters)
+        )
+    return strips
+
+
+def _samples(found: Findings) -> Markup:
+    """Draw the rows along the two leading components of the selected features."""
+    rows = found.rows_of_foremost[:, : found.n_selected]
+    rows = np.ldexp(rows, -int(np.frexp(np.abs(rows).max())[1]))
+    left, values, _ = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+    some = np.unique(np.linspace(0, len(rows) - 1, _MAP_POINTS).round().astype(int))
+    labels = np.zeros(len(rows), dtype=int) if found.clusters is None else found.clusters.labels
+    sizes = [] if found.clusters is None else found.clusters.sizes.tolist()
+    scores = (left * values)[:, :2]
+    scores *= np.where(np.abs(scores.min(axis=0)) > scores.max(axis=0), -1.0, 1.0)
+    low, spread = scores.min(axis=0), np.ptp(scores, axis=0)
+    across, up = np.where(spread > 0, (scores - low) / np.where(spread > 0, spread, 1.0), 0.5).T
+    shares = values[:2] ** 2 / (np.sum(values**2) or 1.0)
+    return _drawn(
+        "sample_map",
+        points=_dots(
+            np.round(34 + 436 * across[some], 1), np.round(306 - 296 * up[some], 1), labels[some]
+        ),
+        shares=shares.tolist(),
+        sizes=sizes,
+    )
+
+
+def _dots(across: Any, up: Any, labels: Indices) -> list[tuple[int, str]]:
+    """Return each cluster with one path of its points, round when drawn with round ends."""
+    paths = []
+    for label in np.unique(labels).tolist():
+        pairs = zip(across[labels == label].tolist(), up[labels == label].tolist(), strict=True)
+        paths.append((label, "".join(f"M{x:g} {y:g}h0" for x, y in pairs)))
+    return paths
+
+
+def _correlations(found: Findings) -> Markup:
+    """Draw correlations among the best selected features, those alike side by side."""
+    shown = found.correlations[:MOST_CELLS, :MOST_CELLS]
+    apart = np.maximum(1.0 - np.abs(shown), 0.0)
+    tree = hierarchy.linkage(squareform(apart, checks=False), "average", optimal_ordering=True)
+    order = hierarchy.leaves_list(tree)
+    names = found.names[found.chosen[order]].tolist()
+    title = f"Correlations among {len(names)} selected features"
+    return _heat_map(shown[np.ix_(order, order)], names, title, "correlation", -1)
 
 
 def _path(found: Findings) -> Markup:
     k, remaining = found.n_selected, found.path["n_alive"]
     weight, carried = found.path["lambda_row"], found.path["component_variance_ratio"]
     return _line_chart(
-        [_Series("remaining features", remaining, INK)],
+        [_Series("remaining features", remaining, "ink")],
         describe=lambda _, step, left: (
             f"step {step}: {left} features remain; weight {weight[step - 1]:.3g}; "
             # The first share is that of the start, before any step.
@@ -96,9 +177,9 @@ def _by_rank(found: Findings, values: Array, label: str) -> Markup:
     k, d = found.n_selected, found.n_features
     values = values[found.best_first]
     low, high = float(values.min()), float(values.max())
-    lines = [_Series("kept", values[:k], KEPT, dots=True)]
+    lines = [_Series("kept", values[:k], "kept", dots=True)]
     if k < d:
-        lines.append(_Series("left out", values[k:], LEFT_OUT, first=k + 1, dots=True))
+        lines.append(_Series("left out", values[k:], "out", first=k + 1, dots=True))
 
     def describe(which: str, rank: int, value: float) -> str:
         name = shortened(found.names[found.best_first[rank - 1]], 80)
@@ -123,24 +204,20 @@ def _pixels(found: Findings, shape: tuple[int, int]) -> Markup:
     return _drawn(
         "pixel_map",
         shape=shape,
-        background=_cells(level.reshape(shape), _shades(("#ffffff", "#7d7d7d"), n_steps=12)),
+        background=_cells(0.5 * level.reshape(shape)),
         pixels=[(found.names[pixel], *divmod(pixel, shape[1])) for pixel in found.chosen.tolist()],
     )
 
 
-def _heat_map(
-    values: Array, names: Sequence[str], title: str, what: str, low: int, ramp: Sequence[str]
-) -> Markup:
+def _heat_map(values: Array, names: Sequence[str], title: str, what: str, low: int) -> Markup:
     """Draw numbers from `low` to 1; the script of the page says what a reader points at."""
-    shades = _shades(ramp, n_steps=20)
     percents = np.round(100 * values).astype(int).ravel().tolist()
     return _drawn(
         "heat_map",
         title=title,
         what=what,
-        low=low,
-        shades=shades,
-        cells=_cells((values - low) / (1 - low), shades),
+        shades=[round(shade, 2) for shade in np.linspace(low, 1, 21).tolist()],
+        cells=_cells(values),
         data={
             "data-names": json.dumps([shortened(name, 60) for name in names]),
             "data-values": json.dumps(percents, separators=(",", ":")),
@@ -150,21 +227,13 @@ def _heat_map(
     )
 
 
-def _shades(ramp: Sequence[str], n_steps: int) -> list[str]:
-    """Return colors from one end of a ramp to the other."""
-    channels = np.array([list(bytes.fromhex(color[1:])) for color in ramp]).T
-    places = np.linspace(0, len(ramp) - 1, n_steps + 1)
-    mixed = [np.interp(places, range(len(ramp)), channel) for channel in channels]
-    return [f"#{bytes(color).hex()}" for color in np.round(mixed).astype(np.uint8).T]
-
-
-def _cells(share: Array, shades: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each shade with one path around its cells: many paths would take many bytes."""
-    level = np.round(share * (len(shades) - 1)).astype(int)
+def _cells(values: Array) -> list[tuple[float, str]]:
+    """Return each number, in steps, with one path around its cells: many would take many bytes."""
+    level = np.round(_SHADES * values).astype(int)
     paths = []
-    for shade in np.unique(level).tolist():
+    for shade in np.unique(level[level != 0]).tolist():
         places = np.argwhere(level == shade).tolist()
-        paths.append((shades[shade], "".join(f"M{x} {y}h1v1h-1z" for y, x in places)))
+        paths.append((shade / _SHADES, "".join(f"M{x} {y}h1v1h-1z" for y, x in places)))
     return paths
 
 
@@ -174,7 +243,7 @@ class _Series:
 
     label: str
     values: Array | Indices
-    color: str
+    kind: str
     first: int = 1
     dashes: str = ""
     dots: bool = False
@@ -224,6 +293,7 @@ def _line_chart(
     y_range: tuple[float, float],
     log: str = "",
     mark: float | None = None,
+    cut: int | None = None,
     **words: str,
 ) -> Markup:
     """Draw lines over each other; `words` are a title, an x_label and a y_label."""
@@ -245,6 +315,7 @@ def _line_chart(
         across=across,
         up=up,
         mark=None if mark is None else up(mark),
+        cut=cut,
         lines=[(line, points(line)) for line in series],
         **words,
     )

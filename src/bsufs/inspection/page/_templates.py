@@ -13,7 +13,6 @@ from markupsafe import Markup
 from pandas import isna
 from pandas.api.types import is_float, is_integer, is_scalar
 
-from bsufs import _colors
 from bsufs._names import shortened
 
 
@@ -27,7 +26,6 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    templates.globals["colors"] = _colors
     templates.tests |= {
         "known": _is_known,
         # A cell of a column of numbers, be it a number or nothing.
@@ -37,6 +35,7 @@ def environment() -> Environment:
         "shortened": lambda name, width: shortened(str(name), width),
         "coordinate": lambda value: f"{value:.2f}".rstrip("0").rstrip("."),
         "percent": lambda share, digits=0: f"{share:.{digits}%}",
+        "grouped": lambda number: f"{number:,}",
         "in_few_digits": lambda value: str(value) if is_integer(value) else f"{value:.4g}",
         # The sign that print uses instead of a hyphen.
         "minus": lambda number: number.replace("-", "\N{MINUS SIGN}"),

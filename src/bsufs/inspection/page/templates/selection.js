@@ -1,84 +1,63 @@
-
 "use strict";
-(() => {
-  const value = (row, place) => {
-    const cell = row.cells[place];
-    return cell.dataset.v ?? cell.textContent.trim();
+(async () => {
+  const byId = (id) => document.getElementById(id);
+  const made = (tag, text = "", kind = "") => {
+    const element = document.createElement(tag);
+    element.textContent = text;
+    if (kind) element.className = kind;
+    return element;
   };
-  const byNumberThenText = (a, b) => {
+  // Characters that steer the display are shown, not obeyed.
+  const escapes = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+  const hex = (code) => (code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`);
+  const visible = (name) => name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (c) => escapes[c] ?? hex(c.codePointAt(0)));
+
+  // In an inline frame an address within the page would lead out of it.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#']");
+    if (!link) return;
+    event.preventDefault();
+    byId(link.hash.slice(1))?.scrollIntoView();
+  });
+
+  const compare = new Intl.Collator(undefined, { numeric: true }).compare;
+  const ordered = (a, b, up) => {
+    // What is missing comes last, whichever way.
+    if (a === "" || b === "" || a === null || b === null) return (a === "" || a === null) - (b === "" || b === null);
     const difference = Number(a) - Number(b);
-    return Number.isNaN(difference) ? a.localeCompare(b, undefined, { numeric: true }) : difference;
+    const order = Number.isNaN(difference) ? compare(a, b) : difference;
+    return up ? order : -order;
+  };
+  const turned = (head) => {
+    const up = head.getAttribute("aria-sort") !== "ascending";
+    for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", up ? "ascending" : "descending");
+    return up;
   };
   for (const table of document.querySelectorAll("table.sortable")) {
-    const body = table.tBodies[0];
     for (const button of table.tHead.querySelectorAll("button")) {
       button.addEventListener("click", () => {
         const head = button.parentElement;
-        const up = head.getAttribute("aria-sort") !== "ascending";
-        for (const other of table.tHead.querySelectorAll("th")) other.removeAttribute("aria-sort");
-        head.setAttribute("aria-sort", up ? "ascending" : "descending");
-        const keyed = Array.from(body.rows, (row) => [value(row, head.cellIndex), row]);
-        keyed.sort(([a], [b]) => {
-          // What is missing comes last, whichever way.
-          if (a === "" || b === "") return (a === "") - (b === "");
-          return up ? byNumberThenText(a, b) : byNumberThenText(b, a);
-        });
-        body.append(...keyed.map(([, row]) => row));
+        const up = turned(head);
+        const value = (row) => row.cells[head.cellIndex].dataset.v ?? row.cells[head.cellIndex].textContent.trim();
+        const rows = Array.from(table.tBodies[0].rows, (row) => [value(row), row]);
+        rows.sort(([a], [b]) => ordered(a, b, up));
+        table.tBodies[0].append(...rows.map(([, row]) => row));
       });
     }
   }
 
-  const search = document.getElementById("search");
-  const which = document.getElementById("which");
-  const shown = document.getElementById("shown");
-  const features = document.getElementById("features");
-  const texts = new Map(
-    Array.from(features.tBodies[0].rows, (row) => [
-      row,
-      (row.textContent + " " + row.cells[1].title).toLowerCase(),
-    ])
-  );
-  const many = features.classList.contains("many");
-  const filter = () => {
-    const wanted = search.value.trim().toLowerCase();
-    // Of a long table the kept are printed, unless a reader looks for others.
-    features.classList.toggle("many", many && !wanted && which.value !== "out");
-    let count = 0;
-    for (const [row, text] of texts) {
-      const fits = text.includes(wanted) && (!which.value || row.className === which.value);
-      row.hidden = !fits;
-      count += fits;
-    }
-    shown.textContent = `${count} of ${texts.size} rows`;
-  };
-  search.addEventListener("input", filter);
-  which.addEventListener("change", filter);
-  filter();
-  const more = document.getElementById("more");
-  features.classList.add("brief");
-  more.addEventListener("click", () => {
-    const brief = features.classList.toggle("brief");
-    more.textContent = brief ? "More columns" : "Fewer columns";
-    more.setAttribute("aria-expanded", String(!brief));
-  });
-  for (const controls of document.querySelectorAll(".controls")) controls.hidden = false;
-
-  const tip = document.getElementById("tip");
+  const tip = byId("tip");
   const words = (event) => {
     const cells = event.target.closest("g.cells");
     if (cells) {
       const names = (cells.names ??= JSON.parse(cells.dataset.names));
       const values = (cells.values ??= JSON.parse(cells.dataset.values));
-      const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(
-        cells.getScreenCTM().inverse()
-      );
-      const [column, row] = [place.x, place.y].map((at) =>
-        Math.min(names.length - 1, Math.max(0, Math.floor(at)))
-      );
+      const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(cells.getScreenCTM().inverse());
+      const [column, row] = [place.x, place.y].map((at) => Math.min(names.length - 1, Math.max(0, Math.floor(at))));
       return `${names[row]} and ${names[column]}: ${(values[row * names.length + column] / 100).toFixed(2)}`;
     }
-    const titled = event.target.closest("svg *:has(> title)");
-    return titled ? titled.querySelector("title").textContent : "";
+    return event.target.closest("svg *:has(> title)")?.querySelector("title").textContent ?? "";
   };
   const point = (event) => {
     const text = event.target instanceof Element ? words(event) : "";
@@ -92,4 +71,170 @@
   document.addEventListener("pointermove", point);
   document.addEventListener("pointerdown", point);
   document.addEventListener("scroll", () => { tip.hidden = true; }, true);
+
+  const packed = Uint8Array.from(atob(byId("columns").content.textContent), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  const all = await new Response(stream).json();
+  const d = all.names.length;
+  const grouped = (count) => count.toLocaleString("en-US");
+  for (const controls of document.querySelectorAll(".controls")) controls.hidden = false;
+
+  // How many: everything follows the slider.
+  const number = byId("number");
+  const agreementAt = (k) => all.agreement.findLast(([known]) => known <= k)?.[1];
+  const cut = document.querySelector("#numbers .cut");
+  const chips = all.names.slice(0, all.explained.length).map((name) => made("li", visible(name)));
+  for (const chip of chips) chip.dir = "auto";
+  byId("first").append(...chips.slice(0, 400));
+  const follow = () => {
+    const k = Number(number.value);
+    byId("at").textContent = `${grouped(k)} of ${grouped(d)} columns`;
+    chips.forEach((chip, place) => chip.classList.toggle("off", place >= k));
+    const { start, end, last } = cut.dataset;
+    const x = Number(start) + ((k - 1) / (Number(last) - 1 || 1)) * (end - start);
+    cut.setAttribute("transform", `translate(${x - cut.getBBox().x - cut.getBBox().width / 2} 0)`);
+    const tiles = [
+      [all.explained[k - 1] === null ? "–" : `${all.explained[k - 1].toFixed(1)}%`, "of the variance explained"],
+      [agreementAt(k)?.toFixed(2) ?? "–", "agreement with the clusters"],
+      [all.redundancy[k - 1].toFixed(2), "mean absolute correlation"],
+    ];
+    byId("follow").replaceChildren(...tiles.map(([value, text]) => {
+      const tile = made("li");
+      tile.append(made("b", value), text);
+      return tile;
+    }));
+  };
+  number.addEventListener("input", follow);
+  follow();
+
+  const chosen = (button) => all.names.slice(0, button.dataset.copy || button.dataset.save ? Number(number.value) : all.kept);
+  const quoted = (name) => (/[",\r\n]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
+  const copied = async (text) => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // A frame may not write to the clipboard, but copying what is selected is allowed.
+      const area = made("textarea");
+      area.value = text;
+      document.body.append(area);
+      area.select();
+      document.execCommand("copy");
+      area.remove();
+    }
+  };
+  for (const button of document.querySelectorAll("[data-copy]")) {
+    button.addEventListener("click", async () => {
+      const names = chosen(button);
+      await copied(names.join("\n"));
+      button.parentElement.querySelector("output").textContent = `${names.length} names copied`;
+    });
+  }
+  for (const button of document.querySelectorAll("[data-save]")) {
+    button.addEventListener("click", () => {
+      const lines = chosen(button).map((name, place) => `${place + 1},${quoted(name)}`);
+      const link = made("a");
+      link.href = URL.createObjectURL(new Blob([["rank,name", ...lines, ""].join("\r\n")], { type: "text/csv" }));
+      link.download = "selected.csv";
+      link.click();
+      URL.revokeObjectURL(link.href);
+    });
+  }
+
+  // All columns: of any number of rows only those in sight are made.
+  const features = byId("features"), body = features.tBodies[0], box = byId("rows");
+  const minus = (text) => text.replace("-", "\u2212");
+  const why = (at) => all.reasons[all.reason[at]] || (at < all.kept ? "" : "ranks lower");
+  const near = (at) => (all.closest[at] ? visible(all.names[all.closest[at] - 1]) : "");
+  const percent = (values) => (at) => (values[at] === null ? "" : `${values[at]}%`);
+  const fields = [
+    { title: "rank", value: (at) => at + 1, kind: "n rank" },
+    { title: "column", value: (at) => all.names[at], text: (at) => visible(all.names[at]) },
+    { title: "kept", value: (at) => (at < all.kept ? 0 : 1), text: (at) => (at < all.kept ? "●" : "○"), kind: "dot" },
+    { title: "closest kept column", value: near, kind: "extra" },
+    { title: "correlation", value: (at) => all.correlation[at], text: (at) => (all.correlation[at] === null ? "" : minus((all.correlation[at] / 100).toFixed(2))), kind: "n correlation extra" },
+    { title: "why", value: why, kind: "why" },
+    all.again && { title: "chosen again", value: (at) => all.again[at], text: percent(all.again), kind: "n extra" },
+    all.clusters && { title: "between clusters", value: (at) => all.clusters[at], text: percent(all.clusters), kind: "n extra" },
+    all.score && { title: "score", value: (at) => all.score[at], text: (at) => minus(String(all.score[at])), kind: "n extra" },
+    all.step && { title: "eliminated at step", value: (at) => all.step[at] || "", kind: "n extra" },
+    all.variance && { title: "share of variance", value: (at) => all.variance[at], text: (at) => `${all.variance[at]}%`, kind: "n extra" },
+    all.others && { title: "chosen by others", value: (at) => all.others[at], text: (at) => `${all.others[at]} of ${all.methods.length}`, kind: "n extra" },
+  ].filter(Boolean);
+  const searched = all.names.map((name, at) => `${name} ${why(at)}`.toLowerCase());
+  let sorting = { field: fields[0], up: true }, order = all.names.map((_, at) => at), shown = order;
+  const heads = fields.map((field) => {
+    const head = made("th", "", field.kind ?? "");
+    const button = made("button", field.title);
+    button.type = "button";
+    head.scope = "col";
+    head.append(button);
+    button.addEventListener("click", () => {
+      sorting = { field, up: turned(head) };
+      const keys = order.map(sorting.field.value);
+      const places = new Map(order.map((at, place) => [at, place]));
+      order = [...order].sort((a, b) => ordered(keys[places.get(a)], keys[places.get(b)], sorting.up));
+      filter();
+    });
+    return head;
+  });
+  heads[0].setAttribute("aria-sort", "ascending");
+  const headRow = made("tr");
+  headRow.append(...heads);
+  features.tHead.append(headRow);
+  const gap = (height) => {
+    const row = made("tr", "", "gap"), cell = made("td");
+    cell.style.height = `${height}px`;
+    row.append(cell);
+    row.setAttribute("aria-hidden", "true");
+    return row;
+  };
+  const rowOf = (at, place) => {
+    const row = made("tr", "", at < all.kept ? "kept" : "out");
+    row.setAttribute("aria-rowindex", String(place + 2));
+    for (const field of fields) {
+      const cell = made(field.title === "column" ? "th" : "td", String((field.text ?? field.value)(at) ?? ""), field.kind ?? "");
+      if (field.title === "column" || field.title === "closest kept column") {
+        cell.dir = "auto";
+        cell.title = cell.textContent;
+        if (field.title === "column") cell.scope = "row";
+      }
+      if (field.kind === "dot") cell.append(made("span", at < all.kept ? " kept" : "", "word"));
+      row.append(cell);
+    }
+    return row;
+  };
+  const height = 33;
+  let first = -1;
+  // Some more than the box can show when it is full.
+  const draw = (force, most = Math.ceil(Math.max(box.clientHeight, 720) / height) + 20) => {
+    const from = Math.max(0, Math.min(Math.floor(box.scrollTop / height) - 10, shown.length - most));
+    if (!force && Math.abs(from - first) < 5) return;
+    first = from;
+    const rows = shown.slice(from, from + most).map((at, place) => rowOf(at, from + place));
+    body.replaceChildren(gap(from * height), ...rows, gap((shown.length - from - rows.length) * height));
+  };
+  const search = byId("search"), show = byId("show");
+  function filter() {
+    const wanted = search.value.trim().toLowerCase();
+    const fits = (at) => (!wanted || searched[at].includes(wanted)) && (!show.value || (at < all.kept) === (show.value === "kept"));
+    shown = order.filter(fits);
+    features.setAttribute("aria-rowcount", String(shown.length + 1));
+    byId("shown").textContent = `${grouped(shown.length)} of ${grouped(d)} columns`;
+    box.scrollTop = 0;
+    draw(true);
+  }
+  search.addEventListener("input", filter);
+  show.addEventListener("change", filter);
+  box.addEventListener("scroll", () => draw(false), { passive: true });
+  addEventListener("resize", () => draw(true));
+  // On paper there is no scrolling: a table of thousands shows its first rows.
+  addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details")) part.open = true; box.scrollTop = 0; draw(true, Math.max(all.kept, 200)); });
+  addEventListener("afterprint", () => draw(true));
+  byId("wide").addEventListener("click", () => {
+    const brief = features.classList.toggle("brief");
+    byId("wide").textContent = brief ? "More details" : "Fewer details";
+    byId("wide").setAttribute("aria-expanded", String(!brief));
+  });
+  filter();
+  document.documentElement.dataset.ready = "";
 })();
