@@ -94,11 +94,25 @@ def write_tables(folder):
     gaps.to_csv(folder / "gaps.csv", index=False)
 
 
+def write_cells(folder):
+    """Write the cells and the panel that the documentation names."""
+    anndata = pytest.importorskip("anndata", reason="needs the extra h5ad")
+    rng = np.random.default_rng(0)
+    X = rng.gamma(1.0, 1.0, size=(4, 60))[rng.integers(4, size=90)] * rng.uniform(size=(90, 60))
+    names = [f"MT-{i}" if i < 3 else f"GENE{i}" for i in range(60)]
+    adata = anndata.AnnData(X, layers={"logs": X})
+    adata.var["symbol"] = adata.var_names = names
+    adata.write_h5ad(folder / "cells.h5ad")
+    (folder / "panel.txt").write_text("GENE7\nGENE9\n")
+
+
 @pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))])
 def test_the_commands_run(page, tmp_path, monkeypatch, capsys):
     from bsufs.cli.app import run
 
     write_tables(tmp_path)
+    if any("cells.h5ad" in words for words in commands(page)):
+        write_cells(tmp_path)
     monkeypatch.chdir(tmp_path)
     for words in commands(page):
         assert words[0] == "bsufs", f"{words} is neither run nor excepted with a reason"

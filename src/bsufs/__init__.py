@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bsufs.inspection import alternatives, explain, make_report
-    from bsufs.selectors import BSUFS, ClusterAlignment, SparsityPath, bsufs_path
+    from bsufs.purposes import select
+    from bsufs.selectors import BSUFS, ClusterAlignment, NeighborAlignment, SparsityPath, bsufs_path
     from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
 __version__ = "0.1.0.dev0"
@@ -17,12 +18,14 @@ __all__ = [
     "ClusterAlignment",
     "ConsensusSelector",
     "LabelFreeSearch",
+    "NeighborAlignment",
     "SparsityPath",
     "__version__",
     "alternatives",
     "bsufs_path",
     "explain",
     "make_report",
+    "select",
 ]
 
 # Fetched when first used: the command line answers `--help` without scikit-learn.
@@ -31,11 +34,13 @@ _HOMES = {
     "BSUFS": "bsufs.selectors",
     "ConsensusSelector": "bsufs.tuning",
     "LabelFreeSearch": "bsufs.tuning",
+    "NeighborAlignment": "bsufs.selectors",
     "SparsityPath": "bsufs.selectors",
     "alternatives": "bsufs.inspection",
     "bsufs_path": "bsufs.selectors",
     "explain": "bsufs.inspection",
     "make_report": "bsufs.inspection",
+    "select": "bsufs.purposes",
 }
 
 

@@ -22,15 +22,16 @@ def test_methods_side_by_side(invoke, table, tmp_path):
         "seconds",
         "explained",
         "redundancy",
+        "neighbors",
         "overlap",
         "ACC",
         "NMI",
     ]
     assert [line[0] for line in lines[1:]] == [
-        "ClusterAlignment", "BSUFS", "ColumnSubset", "LaplacianScore", "MaxVariance", "PCARowNorms",
-        "RandomSelector",
+        "ClusterAlignment", "BSUFS", "ColumnSubset", "NeighborAlignment", "LaplacianScore",
+        "MaxVariance", "PCARowNorms", "RandomSelector",
     ]  # fmt: skip
-    assert lines[1][5] == "1.000"
+    assert lines[1][6] == "1.000"
     assert "ColumnSubset" in invoke(*words, terminal=True).out
     document, sheet = tmp_path / "c.json", tmp_path / "c.csv"
     invoke(*words, "--methods", "maxvariance,BSUFS", "--json", document, "--csv", sheet)

@@ -27,6 +27,16 @@ def test_a_terminal_gets_a_table(invoke, table):
     assert "ClusterAlignment: 2 of 6 features" in result.out
 
 
+def test_a_purpose_stands_for_a_method(invoke, table):
+    result = invoke("select", table, "-k", 2, *OTHERS, "--purpose", "Neighbors")
+    assert "NeighborAlignment selected 2 of 6 features" in result.err
+    result = invoke("select", table, "-k", 2, *OTHERS, "--purpose", "reconstruct")
+    assert "--purpose 'reconstruct' is not known. Did you mean reconstruction?" in result.err
+    result = invoke("select", table, "--purpose", "clusters", "--method", "BSUFS")
+    assert (result.status, result.out) == (2, "")
+    assert "--purpose and --method both say how to select" in result.err
+
+
 def test_what_is_written_keeps_cells_and_order(invoke, table, tmp_path):
     out, names, document = (tmp_path / name for name in ("o.csv", "n.txt", "r.json"))
     words = ("select", table, "-k", 2, *OTHERS, "-o", out, "--names", names, "--json", document)

@@ -28,6 +28,7 @@ from bsufs.tuning.criteria import (
     Criterion,
     EvaluationData,
     HeldOutReconstruction,
+    NeighborOverlap,
     PermutationGap,
     RankMean,
     Redundancy,
@@ -295,3 +296,31 @@ def test_parts_are_computed_once():
 def test_wrong_settings_are_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_neighbor_overlap_counts_shared_neighbors():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 6))
+
+    def nearest(Z, k):
+        D = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
+        np.fill_diagonal(D, np.inf)
+        return [set(row[:k]) for row in np.argsort(D, axis=1)]
+
+    pairs = [zip(nearest(X[:, [1, 4]], k), nearest(X, k), strict=True) for k in (3, 7)]
+    shares = [len(a & b) / k for k, both in zip((3, 7), pairs, strict=True) for a, b in both]
+    found = NeighborOverlap((3, 7)).score(X, [4, 1])
+    assert found == pytest.approx(np.mean(shares))
+    assert NeighborOverlap().score(1e200 * X, np.arange(6)) == 1.0
+    # More columns than components, more neighbors asked for than there are rows.
+    wide = rng.standard_normal((12, 80))
+    assert NeighborOverlap((30,)).score(wide, np.arange(70)) == 1.0
+    assert 0.0 < NeighborOverlap((3,), max_samples=8).score(wide, np.arange(60)) <= 1.0
+
+
+@pytest.mark.parametrize(
+    "settings", [{"n_neighbors": ()}, {"n_neighbors": (0,)}, {"max_samples": 1}]
+)
+def test_neighbor_overlap_refuses_what_it_cannot_count(settings):
+    with pytest.raises(ValueError, match=next(iter(settings))):
+        NeighborOverlap(**settings)

@@ -19,7 +19,12 @@ from bsufs.cli._options import one_of
 from bsufs.metrics import redundancy
 from bsufs.selectors import all_selectors
 from bsufs.selectors._data import FitData
-from bsufs.tuning.criteria import ClusteringAgreement, EvaluationData, HeldOutReconstruction
+from bsufs.tuning.criteria import (
+    ClusteringAgreement,
+    EvaluationData,
+    HeldOutReconstruction,
+    NeighborOverlap,
+)
 
 if TYPE_CHECKING:
     from bsufs.inspection.page import Comparison
@@ -33,6 +38,7 @@ _HEADINGS = {
     "seconds": "seconds",
     "explained_variance": "explained",
     "redundancy": "redundancy",
+    "neighbors": "neighbors",
     "overlap": "overlap",
     "accuracy": "ACC",
     "information": "NMI",
@@ -44,6 +50,7 @@ _LONG_HEADINGS = {
     "held_out": "held-out, %",
     "redundancy": "redundancy",
     "agreement": "agreement, %",
+    "neighbors": "neighbors, %",
     "overlap": "overlap, %",
     "accuracy": "ACC, %",
     "information": "NMI, %",
@@ -124,7 +131,7 @@ class Judge:
     def failure(self, name: str, error: str | None) -> dict[str, Any]:
         """Return the line of a method without a number."""
         keys = ["n_features", "n_rows", "seconds", "draws", "explained_variance", "held_out"]
-        keys += ["redundancy", "agreement", "overlap"]
+        keys += ["redundancy", "agreement", "neighbors", "overlap"]
         keys += [] if self.classes is None else ["accuracy", "information"]
         return {"method": name, **dict.fromkeys(keys), "error": error}
 
@@ -135,6 +142,7 @@ class Judge:
             "held_out": HeldOutReconstruction().judge(self._evaluation, columns),
             "redundancy": redundancy(self._evaluation.X[:, chosen]),
             "agreement": ClusteringAgreement().judge(self._evaluation, columns),
+            "neighbors": NeighborOverlap().judge(self._evaluation, columns),
             "overlap": len(np.intersect1d(chosen, first)) / len(np.union1d(chosen, first)),
         }
         if self.classes is not None:
@@ -263,8 +271,8 @@ def page_comparison(compared: Compared, tuned: bool = False) -> Comparison:
         "Explained: share of the variance that regression on the selected columns explains; "
         "held-out: the same on rows that the regression has not seen. Redundancy: mean absolute "
         "correlation of the selected. Agreement: how far k-means on the selected columns finds the "
-        f"clusters that it finds on all. Overlap: Jaccard index with {first}. None of these knows "
-        "of labels.",
+        "clusters that it finds on all. Neighbors: how many of the nearest rows in all columns are "
+        f"so in the selected. Overlap: Jaccard index with {first}. None of these knows of labels.",
     ]
     if "accuracy" in rows[0]:
         notes.append(

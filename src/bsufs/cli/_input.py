@@ -244,6 +244,7 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
             delimiter="\t" if given.delimiter == "\\t" else given.delimiter,
             header=not given.no_header,
             array=given.array,
+            names_from=given.names_from,
             memory=memory,
             whole_for=whole_for,
             progress=console.progress,

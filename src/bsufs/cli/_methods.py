@@ -7,9 +7,12 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from bsufs.cli._groups import known
 from bsufs.cli._options import one_of
 from bsufs.selectors import all_selectors
+from bsufs.selectors._columns import matching
 from bsufs.tables import Table
 
 # Parameters that have options of their own, or make no sense in a shell.
@@ -89,6 +92,21 @@ def column_numbers(
     place: dict[str, Sequence[int]] = dict(groups)
     place |= {name: [number] for number, name in enumerate(table.names)}
     return [number for name in names for number in known(name, place, option)]
+
+
+def columns_to_keep(
+    given: Any, option: str, table: Table | None, groups: Mapping[str, Sequence[int]]
+) -> list[int]:
+    """Return the features that are named or match a pattern; any, as long as there is no table."""
+    names, pattern = getattr(given, option), getattr(given, f"{option}_matching")
+    shown = f"--{option.replace('_', '-')}"
+    if table is None:
+        return list(range(len(names) + (pattern is not None)))
+    numbers = column_numbers(names, table, shown, groups)
+    if pattern is not None:
+        found = np.flatnonzero(matching(f"{shown}-matching", pattern, table.names))
+        numbers = list(dict.fromkeys([*numbers, *found.tolist()]))
+    return numbers
 
 
 def check_number(number: int | float | str, table: Table) -> None:

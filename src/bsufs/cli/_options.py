@@ -44,7 +44,7 @@ TableArgument = Annotated[
     typer.Argument(
         metavar="TABLE",
         help="The table: .csv .tsv .txt (also .gz .bz2 .xz .zip) .parquet .feather .xlsx .npy .npz "
-        ".mat .h5ad, or - for text from standard input.",
+        ".mat .h5ad .zarr, or - for text from standard input.",
         show_default=False,
     ),
 ]
@@ -104,7 +104,7 @@ LabelOption = Annotated[
 AdjustForOption = Annotated[
     list[str] | None,
     option(
-        "--adjust-for",
+        "--adjust-for --batch-key",
         "NAMES",
         "Columns that must not decide, such as a batch: what they explain is taken off all others "
         "while selecting. Text means groups. Carried to the output: a,b or @file; repeatable.",
@@ -161,7 +161,16 @@ NoHeaderOption = Annotated[
     bool, _reading("--no-header", "", "The first line holds values, no names.")
 ]
 ArrayOption = Annotated[
-    str | None, _reading("--array", "NAME", "Which matrix of a .npz or .mat, which sheet.")
+    str | None,
+    _reading(
+        "--array --layer",
+        "NAME",
+        "Which matrix of a .npz or .mat, layer of a .h5ad, sheet of a .xlsx.",
+    ),
+]
+NamesFromOption = Annotated[
+    str | None,
+    _reading("--names-from", "COLUMN", "Column of var in a .h5ad that names the features."),
 ]
 MemoryOption = Annotated[
     str | None,
@@ -240,6 +249,18 @@ def parse_settings(options: Sequence[str] | None) -> dict[str, Any]:
         except (ValueError, SyntaxError):
             settings[name.strip()] = value.strip()
     return settings
+
+
+def method_for(purpose: str, method: str | None) -> str:
+    """Return the name of the method that serves a purpose."""
+    from bsufs.purposes import PURPOSES
+
+    if method is not None:
+        raise ValueError(
+            f"--purpose and --method both say how to select, got {purpose} and {method}. Leave "
+            "one of them out."
+        )
+    return PURPOSES[one_of(purpose, list(PURPOSES), "--purpose")].__name__
 
 
 def check_targets(table: str, force: bool, **targets: str | None) -> None:

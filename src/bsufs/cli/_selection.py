@@ -188,25 +188,21 @@ def ranking_as_csv(selection: Selection) -> str:
 
 def _selector(given: Any, found: Input | None = None) -> Any:
     """Return the selector asked for; without a table, one that shows what is wrong with it."""
+    table, groups = (None, {}) if found is None else (found.table, found.groups or {})
     keep: dict[str, Any] = {
-        "must_keep": list(range(len(given.must_keep))),
-        "never_keep": list(range(len(given.never_keep))),
-        "costs": given.costs,
-        "budget": given.budget,
+        option: methods.columns_to_keep(given, option, table, groups)
+        for option in ("must_keep", "never_keep")
     }
+    keep |= {"costs": given.costs, "budget": given.budget}
     if found is not None:
-        for option in ("must_keep", "never_keep"):
-            words = f"--{option.replace('_', '-')}"
-            named = methods.column_numbers(
-                getattr(given, option), found.table, words, found.groups or {}
-            )
-            keep[option] = found.table.places(named).tolist()
         both = set(keep["must_keep"]).intersection(keep["never_keep"])
         if both:
             raise ValueError(
-                f"--must-keep and --never-keep both name {found.table.matrix_names[min(both)]!r}. "
-                "Take it out of one of them."
+                f"--must-keep and --never-keep both name {found.table.names[min(both)]!r}. Take it "
+                "out of one of them."
             )
+        for option in ("must_keep", "never_keep"):
+            keep[option] = found.table.places(keep[option]).tolist()
         keep["groups"] = found.kept_together
         keep["costs"] = _costs(given, found)
     return methods.make_selector(

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 # What `bsufs select` does comes first: the others are compared with it.
 DEFAULT_METHODS = (
-    "ClusterAlignment,BSUFS,ColumnSubset,LaplacianScore,MaxVariance,PCARowNorms,RandomSelector"
+    "ClusterAlignment,BSUFS,ColumnSubset,NeighborAlignment,LaplacianScore,MaxVariance,"
+    "PCARowNorms,RandomSelector"
 )
 FAILED_STATUS = 2
 _EPILOG = """
@@ -78,6 +79,7 @@ def compare(
     delimiter: options.DelimiterOption = None,
     no_header: options.NoHeaderOption = False,
     array: options.ArrayOption = None,
+    names_from: options.NamesFromOption = None,
     force: options.ForceOption = False,
     quiet: options.QuietOption = False,
 ) -> None:

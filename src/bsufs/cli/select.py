@@ -22,9 +22,13 @@ _EPILOG = """
 
 [cyan]zcat genes.tsv.gz | bsufs select - -k 20 > names.txt[/cyan]
 
+[cyan]bsufs select table.csv -k 30 --purpose neighbors -o reduced.csv[/cyan]
+
 [cyan]bsufs select table.parquet --method ColumnSubset --scale standard --json result.json[/cyan]
 
 [cyan]bsufs select table.csv -k 20 --report page.html --compare ColumnSubset,MCFS[/cyan]
+
+[cyan]bsufs select cells.h5ad -k 300 --never-keep-matching '^(MT-|RP[SL])' -o panel.h5ad[/cyan]
 
 [cyan]bsufs select table.csv -k 10,20,50 --tune[/cyan]
 
@@ -67,6 +71,15 @@ def select(
             "NAME",
             "Any selector, such as MCFS or ColumnSubset; ClusterAlignment by default.",
             autocompletion=lambda: list(import_module("bsufs.selectors").all_selectors()),
+        ),
+    ] = None,
+    purpose: Annotated[
+        str | None,
+        options.option(
+            "--purpose",
+            "NAME",
+            "What the columns are for: clusters, reconstruction or neighbors; instead of --method.",
+            autocompletion=lambda: list(import_module("bsufs.purposes").PURPOSES),
         ),
     ] = None,
     settings: Annotated[
@@ -139,6 +152,18 @@ def select(
         float | None,
         options.option("--budget", "NUMBER", "The most that the selected may cost; instead of -k."),
     ] = None,
+    must_keep_matching: Annotated[
+        str | None,
+        options.option(
+            "--must-keep-matching", "PATTERN", "And all names that match a regular expression."
+        ),
+    ] = None,
+    never_keep_matching: Annotated[
+        str | None,
+        options.option(
+            "--never-keep-matching", "PATTERN", "And all names that match, such as '^(MT-|RP[SL])'."
+        ),
+    ] = None,
     adjust_for: options.AdjustForOption = None,
     center_rows: options.CenterRowsOption = False,
     ignore: options.IgnoreOption = None,
@@ -159,6 +184,7 @@ def select(
     delimiter: options.DelimiterOption = None,
     no_header: options.NoHeaderOption = False,
     array: options.ArrayOption = None,
+    names_from: options.NamesFromOption = None,
     memory: options.MemoryOption = None,
     force: options.ForceOption = False,
     quiet: options.QuietOption = False,
@@ -184,6 +210,8 @@ def select(
         raise ValueError(
             f"-k and --budget both say how much to keep: give one, not -k {n_features}."
         )
+    if purpose is not None:
+        given.method = options.method_for(purpose, method)
     console = Console(quiet)
     with console.busy("starting"):
         if output is not None:

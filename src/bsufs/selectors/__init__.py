@@ -13,6 +13,7 @@ from bsufs.selectors.fspca import FSPCA
 from bsufs.selectors.laplacian_score import LaplacianScore
 from bsufs.selectors.max_variance import MaxVariance
 from bsufs.selectors.mcfs import MCFS
+from bsufs.selectors.neighbor_alignment import NeighborAlignment
 from bsufs.selectors.nlgms import NLGMS
 from bsufs.selectors.pca_row_norms import PCARowNorms
 from bsufs.selectors.random_selector import RandomSelector
@@ -37,6 +38,7 @@ __all__ = [
     "ColumnSubset",
     "LaplacianScore",
     "MaxVariance",
+    "NeighborAlignment",
     "PCARowNorms",
     "RandomSelector",
     "ScoringSelector",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -150,6 +151,24 @@ def feature_mask(
                 f"{parameter} must hold column names or column numbers, got {feature!r} of type "
                 f"{type(feature).__name__}."
             )
+    return mask
+
+
+def matching(parameter: str, pattern: str, names: Sequence[str]) -> Mask:
+    """Return the mask of the names in which a regular expression is found: some, but not all."""
+    try:
+        expression = re.compile(pattern)
+    except re.error as error:
+        raise ValueError(
+            f"{parameter} must be a regular expression, got {pattern!r}: {error}."
+        ) from error
+    mask = np.array([expression.search(name) is not None for name in names], dtype=bool)
+    if mask.all() or not mask.any():
+        what = "every name" if mask.any() else "no name"
+        raise ValueError(
+            f"{parameter} must match some names and not others, but {pattern!r} matches {what}, "
+            f"such as {str(names[0])!r}. It is searched for anywhere in a name, in the case it has."
+        )
     return mask
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import constraints, one_of
-from bsufs.solvers.column_subset import greedy_columns, greedy_groups, pivoted_columns
+from bsufs.solvers.column_subset import DEPENDENT, greedy_columns, greedy_groups, pivoted_columns
 from bsufs.solvers.forms import centered
 
 
@@ -35,6 +35,8 @@ class ColumnSubset(ScoringSelector):
         ||E'e_j||^2 / ||e_j||^2; "pivoted-qr" the longest, the largest ||e_j||^2, which is cheaper
         but prefers columns that nothing resembles. Of a group, what the span of its residuals
         explains, or their joint length.
+    %(must_keep)s
+    %(never_keep)s
     %(groups)s
 
     Attributes
@@ -70,6 +72,8 @@ class ColumnSubset(ScoringSelector):
     """
 
     method: str = "greedy"
+    must_keep: Any = None
+    never_keep: Any = None
     groups: Any = None
     costs: Any = None
     budget: float | None = None
@@ -77,19 +81,20 @@ class ColumnSubset(ScoringSelector):
     _parameter_constraints = constraints(method=one_of("greedy", "pivoted-qr"))
 
     def _score(self, data: FitData) -> Array:
-        Xc, (group, which) = centered(data.ordered), self._groups.among(data.order)
-        if which.size == group.size and self._budget is None:
-            pick = greedy_columns if self.method == "greedy" else pivoted_columns
-            picked, explained = pick(Xc)
+        forced, barred = (mask[data.order] for mask in self._forced_and_barred())
+        group, which = self._groups.among(data.order)
+        Xc = centered(data.ordered)
+        Xc[:, barred] = 0.0
+        if forced.any():
+            first, _ = self._picked(np.where(forced, Xc, 0.0), group, which, data)
+            left = np.where(forced, 0.0, _without(Xc, Xc[:, first]))
+            others, _ = self._picked(left, group, which, data)
+            picked = np.concatenate([first, others])
+            shadows = np.linalg.qr(Xc[:, picked])[0].T @ Xc
+            ends = np.append(np.flatnonzero(np.diff(group[picked])), picked.size - 1)
+            explained = np.cumsum(np.einsum("ij,ij->i", shadows, shadows))[ends]
         else:
-            budget = None if self._budget is None else self._budget.of(which)
-            by_length = self.method == "pivoted-qr"
-            groups, explained = greedy_groups(Xc, group, budget=budget, by_length=by_length)
-            place = np.full(which.size, which.size)
-            place[groups] = np.arange(groups.size)
-            variances = data.variances[data.order]
-            picked = np.lexsort((np.arange(group.size), -variances, place[group]))
-            picked = picked[place[group[picked]] < which.size]
+            picked, explained = self._picked(Xc, group, which, data)
         d = data.n_features
         scores = np.zeros(d)
         scores[picked] = 1.0 - np.arange(picked.size) / d
@@ -97,3 +102,26 @@ class ColumnSubset(ScoringSelector):
         whole = np.vdot(Xc, Xc) if self._budget is not None else explained[-1:]
         self.explained_variance_path_ = explained / whole if explained.size else explained
         return scores
+
+    def _picked(
+        self, Xc: Array, group: Indices, which: Indices, data: FitData
+    ) -> tuple[Indices, Array]:
+        """Pick columns, or groups of them, and return what the picks up to each explain."""
+        if which.size == group.size and self._budget is None:
+            return (greedy_columns if self.method == "greedy" else pivoted_columns)(Xc)
+        budget = None if self._budget is None else self._budget.of(which)
+        by_length = self.method == "pivoted-qr"
+        groups, explained = greedy_groups(Xc, group, budget=budget, by_length=by_length)
+        place = np.full(which.size, which.size)
+        place[groups] = np.arange(groups.size)
+        variances = data.variances[data.order]
+        picked = np.lexsort((np.arange(group.size), -variances, place[group]))
+        return picked[place[group[picked]] < which.size], explained
+
+
+def _without(Xc: Array, chosen: Array) -> Array:
+    """Return what regression on some columns leaves of all, zero where that is rounding."""
+    basis, _ = np.linalg.qr(chosen)
+    left = Xc - basis @ (basis.T @ Xc)
+    before, after = (np.einsum("ij,ij->j", E, E) for E in (Xc, left))
+    return np.where(after > DEPENDENT * before, left, 0.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from bsufs._linalg import group_sums
@@ -70,8 +72,34 @@ def aligned_columns(
     [0, 1]
     """
     kernels = _Kernels(scatter, np.arange(target.size) if groups is None else groups)
-    target = kernels.summed(target)
-    own, crossed = kernels.own(), np.zeros(target.size)
+    return greedy_ratio(
+        kernels.summed(target),
+        kernels.own(),
+        kernels.products,
+        n_picks,
+        forced=forced,
+        barred=barred,
+        budget=budget,
+    )
+
+
+def greedy_ratio(
+    target: Array,
+    diagonal: Array,
+    row: Callable[[int, Array], Array],
+    n_picks: int,
+    *,
+    forced: Mask | None = None,
+    barred: Mask | None = None,
+    budget: Budget | None = None,
+) -> tuple[Indices, Array]:
+    r"""Pick one by one what makes :math:`\sum_A t_i / (\sum_{i, j \in A} G_{ij})^{1/2}` largest.
+
+    G is given by its diagonal and a function that returns a row; it also gets the gains of those
+    still free, -1 for all others, which tell whose rows may be asked for next. Everything else is
+    as for `aligned_columns`.
+    """
+    crossed = np.zeros(target.size)
     free = np.ones(target.size, dtype=bool) if barred is None else ~barred
     first = np.zeros(target.size, dtype=bool) if forced is None else forced
     reached, squared, spent = 0.0, 0.0, 0.0
@@ -79,7 +107,8 @@ def aligned_columns(
     gains = np.zeros(target.size)
     n_forced = int(np.count_nonzero(first))
     while True:
-        lengths = np.sqrt(squared + 2.0 * crossed + own)
+        # What rounding leaves below zero is no length.
+        lengths = np.sqrt(np.maximum(squared + 2.0 * crossed + diagonal, 0.0))
         np.divide(reached + target, lengths, out=gains, where=lengths > 0)
         open_to_choice = free & first if len(picks) < n_forced else free
         worth: Array = gains
@@ -92,9 +121,9 @@ def aligned_columns(
         picks.append(pick)
         free[pick] = False
         reached += target[pick]
-        squared += 2.0 * crossed[pick] + own[pick]
+        squared += 2.0 * crossed[pick] + diagonal[pick]
         spent += 0.0 if budget is None else budget.costs[pick]
-        crossed += kernels.products(pick, np.where(free, gains, -1.0))
+        crossed += row(pick, np.where(free, gains, -1.0))
 
 
 class _Kernels:

@@ -17,7 +17,7 @@ from bsufs.solvers.forms import short_root
 
 # A column whose residual has this share of its own variance left is a combination of the others:
 # what is left is rounding.
-_DEPENDENT = 1e-12
+DEPENDENT = 1e-12
 # The recursions for ||e_j||^2 and ||E'e_j||^2 lose the digits by which they have shrunk. Beyond
 # this factor they are computed afresh, which happens a handful of times at most.
 _STALE = 1e-7
@@ -43,7 +43,7 @@ def greedy_columns(Xc: Array) -> tuple[Indices, Array]:
     picked: list[int] = []
     gains: list[float] = []
     for _ in range(min(n - 1, d)):
-        free = left > _DEPENDENT * total
+        free = left > DEPENDENT * total
         if not free.any():
             break
         if float(power[free].max()) < _STALE * fresh:
@@ -87,7 +87,7 @@ def greedy_groups(
     while True:
         squares = np.einsum("ij,ij->j", E, E)
         left = group_sums(groups, squares)
-        free &= left > _DEPENDENT * total
+        free &= left > DEPENDENT * total
         open_to_choice = free if budget is None else free & budget.fits(spent)
         if not open_to_choice.any():
             return np.array(picked, dtype=np.intp), np.cumsum(gains)
@@ -115,7 +115,7 @@ def greedy_groups(
 def _span(columns: Array, total: float) -> Array:
     """Return an orthonormal basis of what some columns span, but for rounding."""
     basis, lengths, _ = linalg.svd(columns, full_matrices=False, check_finite=False)
-    return basis[:, lengths**2 > _DEPENDENT * total]
+    return basis[:, lengths**2 > DEPENDENT * total]
 
 
 def _measured(E: Array) -> tuple[Array, Array]:

@@ -15,6 +15,9 @@ from bsufs.tables._rows import Rows, numbered_names
 
 # How a matrix of features is called where a file holds several.
 _USUAL_NAMES = ("X", "data", "fea")
+ANNDATA = (".h5ad", ".zarr")
+# Whole numbers beyond this are counts: logarithms of counts hardly get there, and are not whole.
+LARGEST_LEVEL = 10
 # The arrays that `write_table` adds to a .npz, to hold names and carried columns.
 FEATURE_NAMES = "feature_names"
 CARRIED_NAMES = "carried_names"
@@ -28,12 +31,17 @@ class ArrayRows(Rows):
     _matrix: Any
     _vectors: dict[str, Any]
 
-    def __init__(self, file: RawFile, kind: str, array: str | None) -> None:
+    # The object that the file holds, where it holds one.
+    adata: Any = None
+
+    def __init__(
+        self, file: RawFile, kind: str, array: str | None, names_from: str | None = None
+    ) -> None:
         self.file = file
         self.features = self.row_names = ()
         self._vectors = {}
-        if kind == ".h5ad":
-            self._read_h5ad()
+        if kind in ANNDATA:
+            self._read_anndata(kind, array, names_from)
         elif kind == ".npy":
             self._read_npy()
         elif kind == ".npz":
@@ -112,25 +120,41 @@ class ArrayRows(Rows):
             stored = matlab_arrays(stream)
         self._choose(stored, array)
 
-    def _read_h5ad(self) -> None:
-        """Read counts and the columns of `obs`."""
+    def _read_anndata(self, kind: str, layer: str | None, names_from: str | None) -> None:
+        """Read expression and the columns of `obs`."""
         source = self.file.source
         try:
             anndata = import_module("anndata")
         except ImportError as error:
             raise TableError(
-                f'{source}: to read .h5ad files, anndata is needed: pip install "bsufs[h5ad]".'
+                f'{source}: to read {kind} files, anndata is needed: pip install "bsufs[h5ad]".'
             ) from error
-        with _reading(source, "AnnData"):
-            found = anndata.read_h5ad(self.file.path)
-        if found.X is None:
-            raise TableError(f"{source}: the file has no X.")
-        self._matrix = found.X if sparse.issparse(found.X) else np.asarray(found.X)
-        self.features = tuple(map(str, found.var_names))
+        with _reading(source, "valid AnnData"):
+            read = anndata.read_h5ad if kind == ".h5ad" else anndata.read_zarr
+            found = self.adata = read(self.file.path)
+        if layer is not None and layer not in found.layers:
+            there = ", ".join(map(repr, found.layers)) or "none"
+            raise TableError(f"{source}: --array {layer!r} is no layer; there are: {there}.")
+        matrix = found.X if layer is None else found.layers[layer]
+        if matrix is None:
+            raise TableError(f"{source}: the file has no X. Name a layer with --layer.")
+        if names_from is not None and names_from not in found.var:
+            there = ", ".join(map(repr, found.var.columns)) or "none"
+            raise TableError(
+                f"{source}: --names-from {names_from!r} is no column of var; there are: {there}."
+            )
+        self._matrix = matrix if sparse.issparse(matrix) else np.asarray(matrix)
+        names = found.var_names if names_from is None else found.var[names_from]
+        self.features = tuple(map(str, names))
         # A column of that name is the user's own and goes before the index.
         self._vectors = {"obs_names": found.obs_names.to_numpy().astype(str)}
         self._vectors |= {str(name): found.obs[name].to_numpy() for name in found.obs.columns}
         self.row_names = ("obs_names",)
+        if _looks_like_counts(self._matrix):
+            self.notices = (
+                f"{source}: the entries look like counts; log-normalized expression selects better "
+                "(scanpy.pp.normalize_total and log1p, or bsufs.genes.select_genes)",
+            )
 
     def _choose(self, stored: Mapping[str, Any], array: str | None) -> None:
         """Take the matrix that was asked for, or the one there is, and all vectors beside it."""
@@ -186,6 +210,15 @@ def _is_vector(value: Any, n_rows: int) -> bool:
         isinstance(value, np.ndarray)
         and value.dtype.kind in "biufU"
         and value.size == n_rows == max(value.shape, default=0)
+    )
+
+
+def _looks_like_counts(matrix: Any) -> bool:
+    entries = matrix.data if sparse.issparse(matrix) else matrix
+    return bool(
+        entries.max(initial=0) > LARGEST_LEVEL
+        and entries.min(initial=0) >= 0
+        and (entries == np.rint(entries)).all()
     )
 
 

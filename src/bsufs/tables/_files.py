@@ -107,7 +107,8 @@ class RawFile:
             self._hold(sys.stdin.buffer, "standard input", most_bytes)
         else:
             self.source = str(path)
-            if not Path(path).is_file():
+            # A .zarr is a folder, which its own reader opens.
+            if not Path(path).is_file() and Path(path).suffix.lower() != ".zarr":
                 with Path(path).open("rb") as stream:
                     self._hold(stream, str(path), most_bytes)
         # Whether the bytes are in memory, since they could not be read twice.

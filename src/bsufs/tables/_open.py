@@ -7,6 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from bsufs._atomic import STANDARD
 from bsufs._memory import available_memory, size_in_words
-from bsufs.tables._arrays import ArrayRows
+from bsufs.tables._arrays import ANNDATA, ArrayRows
 from bsufs.tables._columnar import ColumnarRows, FrameRows, excel_rows
 from bsufs.tables._files import EXCEL, PACKED, TEXT, RawFile, TableError, kind_of, listed
 from bsufs.tables._kinds import Kind
@@ -24,8 +25,8 @@ from bsufs.tables._table import Table
 from bsufs.tables._text import TextRows
 
 _OPTIONS = {"number": "--numbers", "category": "--categories", "date": "--dates"}
-_ARRAYS = (".npy", ".npz", ".mat", ".h5ad")
-_MATRICES = (".npz", ".mat")
+_ARRAYS = (".npy", ".npz", ".mat", *ANNDATA)
+_MATRICES = (".npz", ".mat", *ANNDATA)
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 # The share of the free memory that a table may take where nothing else is said.
 _SHARE_OF_MEMORY = 0.25
@@ -46,6 +47,7 @@ def open_table(
     array: str | None = None,
     file_format: str | None = None,
     transpose: bool = False,
+    names_from: str | None = None,
     memory: int | None = None,
     batch_rows: int | None = None,
     whole_for: str | None = None,
@@ -55,8 +57,9 @@ def open_table(
 
     Text (.csv, .tsv, .txt, each also packed as .gz, .bz2, .xz or .zip) is UTF-8, UTF-16 with a byte
     order mark, or else Latin-1, with a notice. Also .parquet, .feather, .npy, .npz, .mat (up to
-    version 7), .h5ad (needs the extra ``h5ad``) and .xlsx (extra ``excel``). Nothing is ever
-    unpickled. In front of text, lines that begin with # and a line such as "sep=;" are no rows.
+    version 7), .h5ad and .zarr (need the extra ``h5ad``) and .xlsx (extra ``excel``). Nothing is
+    ever unpickled. In front of text, lines that begin with # and a line such as "sep=;" are no
+    rows.
 
     The numbers are held where they fit into memory. Text and Parquet files that do not fit are read
     again for every pass, with the same numbers.
@@ -90,13 +93,15 @@ def open_table(
     header : bool, default=True
         Whether the first line of text holds the names. Without, they are x0, x1, and so on.
     array : str, optional
-        Which matrix of a .npz or .mat file to take, where there are several, or which sheet of a
-        .xlsx file.
+        Which matrix of a .npz or .mat file, layer of a .h5ad or .zarr file, or sheet of a .xlsx
+        file to take.
     file_format : str, optional
         What the file is, such as "csv", where its name does not say it.
     transpose : bool, default=False
         Whether the rows of the file are the features, such as genes, with their names in its first
         column. The table is held then.
+    names_from : str, optional
+        The column of `var` in a .h5ad or .zarr file that names the features.
     memory : int, optional
         How many bytes the table may take to be held; by default a quarter of what is free.
     batch_rows : int, optional
@@ -138,7 +143,7 @@ def open_table(
         raise TableError(f"batch_rows must be at least 1, got {batch_rows}.")
     most = available_memory() if memory is None else memory
     limit = int(most * _SHARE_OF_MEMORY) if memory is None else memory
-    rows = _open_rows(path, most, delimiter, header, array, file_format, progress)
+    rows = _open_rows(path, most, delimiter, header, array, file_format, names_from, progress)
     if transpose:
         rows = _transposed(rows, most)
     source, needed = rows.file.source, rows.memory_to_hold or 0
@@ -235,6 +240,7 @@ def _open_rows(
     header: bool,
     array: str | None,
     file_format: str | None,
+    names_from: str | None,
     progress: Callable[[str], None],
 ) -> Rows:
     """Open a file as what it is by its name; standard input and open files hold text."""
@@ -245,9 +251,11 @@ def _open_rows(
             raise TableError(f"{path}: {option} is for text only, and this is a {kind} file.")
     if array is not None and kind not in (*_MATRICES, *EXCEL):
         raise TableError(f"{path}: --array is for {' '.join(_MATRICES)} and {EXCEL[0]} files only.")
+    if names_from is not None and kind not in ANNDATA:
+        raise TableError(f"{path}: --names-from is for .h5ad files only.")
     file = RawFile(path, most_bytes, progress)
     if kind in _ARRAYS:
-        return ArrayRows(file, kind, array)
+        return ArrayRows(file, kind, array, names_from)
     if kind in TEXT:
         return TextRows(file, delimiter or (None if kind == ".csv" else TEXT[kind]), header)
     if kind in EXCEL:
@@ -281,6 +289,8 @@ def _kind(path: Any, file_format: str | None) -> str:
         raise TableError(f"{path}: tables are not downloaded. Download it, and name the file.")
     try:
         cure = " Rename the file, or say what it is with --format, as in --format csv."
+        if Path(path).suffix.lower() == ".loom":
+            cure = " Save a .loom file as .h5ad: anndata.io.read_loom(...).write_h5ad(...)."
         return kind_of(path, (*_ARRAYS, *EXCEL), "the file is", cure, PACKED)
     except TableError:
         # Pipes have no name, and mostly hold text.

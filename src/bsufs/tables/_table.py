@@ -286,6 +286,30 @@ class Table:
         kept = self._preparation.kept_rows(0, matrix.shape[0])
         return matrix if kept is None else matrix[kept]
 
+    def annotated(self, features: Sequence[int]) -> Any:
+        """Return some features with all annotations of the AnnData object that the file holds.
+
+        Parameters
+        ----------
+        features : sequence of int
+            Which features, in this order.
+
+        Returns
+        -------
+        anndata.AnnData
+            Without rows that were left out.
+        """
+        adata = getattr(self.rows, "adata", None)
+        if adata is None:
+            raise self._error(
+                "only what was read from a .h5ad or .zarr file can be written to one. Write "
+                ".parquet, .npz or .csv."
+            )
+        place = {name: number for number, name in enumerate(self.rows.features)}
+        columns = [place[self.names[feature]] for feature in features]
+        kept = self._preparation.kept_rows(0, adata.n_obs)
+        return (adata if kept is None else adata[kept])[:, columns].copy()
+
     def _prepare(
         self, missing: Missing, scale: Scale, hold: bool, kinds: Mapping[str, Kind], strict: bool
     ) -> None:

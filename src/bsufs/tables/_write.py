@@ -7,6 +7,8 @@ import csv
 import gzip
 import io
 import os
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, BinaryIO, Literal
@@ -22,7 +24,7 @@ from bsufs.tables._numbers import numbers
 from bsufs.tables._rows import joined
 from bsufs.tables._table import Table
 
-_ARRAYS = (".npy", ".npz")
+_ARRAYS = (".npy", ".npz", ".h5ad")
 # Rows are turned into Python's text so many at a time.
 _ROWS_AT_ONCE = 2_000
 
@@ -40,8 +42,9 @@ def write_table(
     Text (.csv, .tsv, .txt, each also with .gz) is UTF-8; cells that were read from text have the
     same characters again. In .parquet and .feather columns keep their types; where they come from
     text, features become integers or floats, and carried columns too if no character is lost. A
-    .npy holds the features alone, a .npz also the names and the carried columns; both need a table
-    that is held. The file takes its place when the last row is in it.
+    .npy holds the features alone, a .npz also the names and the carried columns, a .h5ad (of a
+    table that comes from one) every annotation; these need a table that is held. The file takes its
+    place when the last row is in it.
 
     Parameters
     ----------
@@ -73,8 +76,11 @@ def write_table(
             "is none. Write .csv, .parquet or .feather."
         )
     names = _column_order(table, chosen, order)
+    annotated = table.annotated(chosen) if kind == ".h5ad" else None
     with _target(path, force) as stream:
-        if kind in _ARRAYS:
+        if annotated is not None:
+            _write_anndata(annotated, stream)
+        elif kind in _ARRAYS:
             _write_array(table, chosen, stream, kind)
         elif kind in TEXT:
             _write_text(table.cells(names), names, stream, TEXT[kind] or "\t")
@@ -253,6 +259,15 @@ def _write_array(table: Table, features: Sequence[int], stream: BinaryIO, kind: 
         columns = _columns(table, table.carried_names)
         named |= {f"carried_{place}": _vector(column) for place, column in enumerate(columns)}
     np.savez_compressed(stream, allow_pickle=False, **_stored(matrix), **named)
+
+
+def _write_anndata(annotated: Any, stream: BinaryIO) -> None:
+    # Its writer takes names of files alone.
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "panel.h5ad")
+        annotated.write_h5ad(path)
+        with open(path, "rb") as content:
+            shutil.copyfileobj(content, stream)
 
 
 def _columns(table: Table, names: Sequence[str]) -> list[Any]:

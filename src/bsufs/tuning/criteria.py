@@ -21,6 +21,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 
 from bsufs._typing import Array, Indices, Mask
+from bsufs.graphs import in_safe_units, nearest_samples
 from bsufs.metrics.kmeans import Labels, batched_kmeans
 from bsufs.metrics.label_free import (
     Measure,
@@ -29,8 +30,13 @@ from bsufs.metrics.label_free import (
     nogueira_stability,
     redundancy,
 )
+from bsufs.scatter import make_scatter
 from bsufs.selectors._data import FitData
+from bsufs.selectors._row_sample import RowSample
 from bsufs.solvers.components import components_above_noise
+
+# Neighbors in more columns than this are those in the space of as many components.
+_MOST_COMPONENTS = 50
 
 
 class EvaluationData:
@@ -53,6 +59,7 @@ class EvaluationData:
         self.X: Array = check_array(self.fit_data.cleared.X, dtype=np.float64)
         self.random_state = random_state
         self._copies: dict[int, tuple[Array, Array, Array]] = {}
+        self._near: dict[tuple[int, int], Indices] = {}
         table = self.X
 
         # Two criteria look at the clusterings of a set, and every set is compared with all columns.
@@ -103,6 +110,21 @@ class EvaluationData:
             X = np.random.default_rng([self.random_state, permutation]).permuted(X, axis=0)
         Y = X if X.shape[1] <= len(X) else np.asarray(np.linalg.qr(X.T, mode="r")).T
         return X, Y, Y.T @ X
+
+    def neighbors(self, features: Indices | None, count: int, at_most: int) -> Indices:
+        """Return the nearest rows of each row of a sample in some columns, or in all."""
+        if features is not None:
+            return self._nearest(features, count, at_most)
+        if (count, at_most) not in self._near:
+            self._near[count, at_most] = self._nearest(self.fit_data.order, count, at_most)
+        return self._near[count, at_most]
+
+    def _nearest(self, columns: Indices, count: int, at_most: int) -> Indices:
+        X = in_safe_units(RowSample(at_most, self.random_state).of(self.X)[:, columns])
+        if columns.size > _MOST_COMPONENTS:
+            scatter = make_scatter(X)
+            X = X @ scatter.leading_eigenvectors(min(_MOST_COMPONENTS, scatter.max_rank))[1]
+        return nearest_samples(X, min(count + 1, len(X))).others().indices
 
     def subsample(self, number: int, share: float) -> FitData:
         """Return a random part of the rows, at least two."""
@@ -371,6 +393,53 @@ class RestartAgreement(_OfClusterings):
 
 
 @dataclass(frozen=True)
+class NeighborOverlap(Criterion):
+    r"""How many of the nearest neighbors of a row in all columns are so in the features.
+
+    .. math:: \frac{1}{|N|} \sum_{k \in N} \frac{1}{n} \sum_i
+        \frac{|\mathcal{N}_k(i; X_A) \cap \mathcal{N}_k(i; X)|}{k}
+
+    with the k nearest rows of row i, itself not counted, in the space of the 50 leading principal
+    components where there are more columns than that.
+
+    Parameters
+    ----------
+    n_neighbors : tuple of int, default=(5, 10, 15, 20, 25, 30)
+        The numbers of neighbors, N; fewer where there are too few rows.
+    max_samples : int, default=1024
+        At most so many rows, drawn at random.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bsufs.tuning.criteria import NeighborOverlap
+    >>> round(NeighborOverlap().score(load_iris().data, [2, 3]), 2)
+    0.58
+    """
+
+    name = "neighbor_overlap"
+
+    n_neighbors: tuple[int, ...] = (5, 10, 15, 20, 25, 30)
+    max_samples: int = 1024
+
+    def __post_init__(self) -> None:
+        if not self.n_neighbors:
+            raise ValueError("n_neighbors must hold at least one number, got none.")
+        for number in self.n_neighbors:
+            _require_count("n_neighbors", number, 1)
+        _require_count("max_samples", self.max_samples, 2)
+
+    def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
+        one, other = (
+            data.neighbors(which, max(self.n_neighbors), self.max_samples)
+            for which in (features, None)
+        )
+        same = one[:, :, None] == other[:, None, :]
+        numbers = [min(number, one.shape[1]) for number in self.n_neighbors]
+        return float(np.mean([same[:, :k, :k].sum() / (len(one) * k) for k in numbers]))
+
+
+@dataclass(frozen=True)
 class Redundancy(Criterion):
     r"""How far the features repeat one another; smaller is better.
 
@@ -503,6 +572,7 @@ CRITERIA: Mapping[str, Criterion | RankMean] = {
         PermutationGap(),
         ClusteringAgreement(),
         RestartAgreement(),
+        NeighborOverlap(),
         Redundancy(),
         SubsampleStability(),
         RankMean(),

@@ -1,0 +1,480 @@
+"""Gene panels: select genes of an AnnData object, in the manner of scanpy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+import bsufs
+from bsufs._memory import available_memory, size_in_words
+from bsufs._typing import Array, Indices, Mask
+from bsufs.purposes import selector_for
+from bsufs.selectors._columns import feature_mask, matching
+from bsufs.selectors._validation import non_finite
+from bsufs.tables._arrays import LARGEST_LEVEL
+
+# Rows of a backed file that are read at once hold about so many numbers.
+_CHUNK_NUMBERS = 2**24
+# Genes of similar means, whose usual noise is told, and how many genes are looked at in the end.
+_NOISE_GROUPS, _LEAST_IN_GROUP = 20, 10
+_MOST_GENES = 4000
+
+
+def select_genes(
+    adata: Any,
+    n: int | float | str = "auto",
+    *,
+    purpose: str = "clusters",
+    layer: str | None = None,
+    batch_key: str | None = None,
+    must_keep: str | Sequence[str] | None = None,
+    never_keep: str | Sequence[str] | None = None,
+    min_cells: int | None = None,
+    max_mean: float | None = None,
+    normalize: bool = False,
+    noise_units: bool | None = None,
+    key_added: str = "bsufs",
+    copy: bool = False,
+    **parameters: Any,
+) -> Any:
+    r"""Select genes of an AnnData object without labels, and annotate it with them.
+
+    Parameters
+    ----------
+    adata : anndata.AnnData
+        Cells by genes, log-normalized: in memory, dense or sparse, or backed by a file. A backed
+        file is read in chunks of cells.
+    n : int, float or "auto", default="auto"
+        How many genes to select, those of `must_keep` included: a number, a share of the genes that
+        may be selected, or "auto".
+    purpose : {"clusters", "reconstruction", "neighbors"}, default="clusters"
+        What the genes are for: to tell cell types apart, to predict the expression of all other
+        genes, or to keep which cells are near each other; see `bsufs.select`.
+    layer : str, optional
+        The layer to select from; X by default.
+    batch_key : str, optional
+        Column of `obs` with the batch of each cell. Differences between the means of batches are
+        taken out first, so that no gene is selected because it marks a batch.
+    must_keep : str or sequence of str, optional
+        Genes that are always selected, such as a panel to extend: a list of names, or a regular
+        expression that is searched for in the names. The others are chosen beside them.
+    never_keep : str or sequence of str, optional
+        Genes that are never selected, in the same form: ``r"^(MT-|RP[SL])"``.
+    min_cells : int, optional
+        Only genes that are expressed in at least so many cells.
+    max_mean : float, optional
+        Only genes whose mean is no larger, for panels on which abundant genes cannot be read.
+    normalize : bool, default=False
+        Whether the data are counts, to be divided by size factors and turned into logarithms first,
+        as ``scanpy.pp.normalize_total`` and ``scanpy.pp.log1p`` do. Without it counts are refused.
+    noise_units : bool, optional
+        Whether each gene counts in units of the standard deviation that is usual for genes of its
+        mean, most of which is noise; see Notes. By default so for ``purpose="clusters"``.
+    key_added : str, default="bsufs"
+        What the names of the annotations begin with.
+    copy : bool, default=False
+        Whether to annotate and return a copy.
+    **parameters
+        Further parameters of the selector, such as ``random_state``.
+
+    Returns
+    -------
+    anndata.AnnData or None
+        The annotated copy if `copy`. In either case these are set, all at once at the end:
+
+        ``var["bsufs_selected"]``
+            Whether the gene is selected.
+        ``var["bsufs_rank"]``
+            1 for the best gene; missing for genes that were not looked at.
+        ``var["bsufs_score"]``
+            Larger is better; missing likewise.
+        ``uns["bsufs"]``
+            The parameters and the version.
+
+    Notes
+    -----
+    Genes of `must_keep` pass every filter. Genes that are zero in all cells are left out. Counts
+    are recognized as whole numbers, none below zero and some above 10.
+
+    Logarithms of counts vary most where counting noise does, in genes of a certain mean, whether
+    they tell anything or not. The usual standard deviation of genes of a mean is the running median
+    over 20 groups of genes with similar means, and `noise_units` divide by it. Then the genes that
+    exceed it most are looked at: ten times as many as are selected, at least 4000. Both need data
+    that are not negative; others are taken as they are.
+
+    Of a backed file with few genes only sums are kept; with many, the entries that are not zero, of
+    the genes that may be selected. ``purpose="reconstruction"`` needs these genes as a dense array
+    in memory.
+
+    Examples
+    --------
+    >>> import anndata, numpy as np
+    >>> from bsufs.genes import select_genes
+    >>> rng = np.random.default_rng(0)
+    >>> counts = rng.poisson(rng.gamma(1.0, 3.0, size=(5, 40))[rng.integers(5, size=200)])
+    >>> adata = anndata.AnnData(counts.astype("float32"))
+    >>> select_genes(adata, 8, normalize=True, never_keep="^1")
+    >>> adata.var_names[adata.var["bsufs_selected"]].size
+    8
+    """
+    cells = _Cells.of(adata, layer)
+    names = adata.var_names
+    _check_names(names)
+    forced = _genes("must_keep", must_keep, names)
+    barred = _genes("never_keep", never_keep, names)
+    _require_apart(forced, barred, names)
+    batches = _batches(adata, batch_key)
+    if copy and cells.is_backed:
+        raise ValueError(
+            "copy=True must have an AnnData in memory, got a backed one. Leave copy out, or pass "
+            "adata.to_memory()."
+        )
+    counted = _Counted.of(cells, names)
+    cells = counted.normalized(cells, normalize)
+    candidates = ~barred & (counted.n_expressing > 0)
+    if min_cells is not None:
+        candidates &= counted.n_expressing >= min_cells
+    noise_units = purpose == "clusters" if noise_units is None else noise_units
+    noise_units = noise_units and counted.least >= 0
+    if noise_units or max_mean is not None:
+        means, variances = cells.moments()
+        if max_mean is not None:
+            candidates &= means <= max_mean
+    candidates |= forced
+    genes = np.flatnonzero(candidates)
+    _check_number(n, genes.size, forced)
+    if noise_units:
+        noise = _usual_deviations(means, variances)
+        cells = replace(cells, units=noise)
+        genes = _most_variable(genes, variances / noise**2, forced, n)
+    if forced.any():
+        parameters["must_keep"] = np.flatnonzero(forced[genes]).tolist()
+    selector = _fitted(cells, genes, batches, purpose, n, parameters)
+    given = {
+        "purpose": purpose,
+        "n": n,
+        "layer": layer,
+        "batch_key": batch_key,
+        "must_keep": must_keep,
+        "never_keep": never_keep,
+        "min_cells": min_cells,
+        "max_mean": max_mean,
+        "normalize": normalize,
+        "noise_units": noise_units,
+    }
+    annotated = adata.copy() if copy else adata
+    _annotate(annotated, selector, genes, key_added, given)
+    return annotated if copy else None
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Expression in chunks of cells: one chunk where all is in memory."""
+
+    matrix: Any
+    is_backed: bool
+    # What the counts of each cell are divided by before logarithms are taken; None for neither.
+    size_factors: Array | None = None
+    # What each gene is divided by; None for nothing.
+    units: Array | None = None
+
+    @classmethod
+    def of(cls, adata: Any, layer: str | None) -> _Cells:
+        if not all(hasattr(adata, name) for name in ("X", "layers", "obs", "var_names", "uns")):
+            raise TypeError(
+                f"adata must be an AnnData object, got {type(adata).__name__}. For a table use "
+                "bsufs.select."
+            )
+        if layer is not None and layer not in adata.layers:
+            there = ", ".join(map(repr, adata.layers)) or "none"
+            raise ValueError(f"layer must be a layer of adata, got {layer!r}; there are: {there}.")
+        matrix = adata.X if layer is None else adata.layers[layer]
+        if matrix is None:
+            raise ValueError("adata must have an X to select from, got none. Name a layer.")
+        return cls(matrix, bool(adata.isbacked) and layer is None)
+
+    def chunks(self, genes: Indices | None = None) -> Iterator[tuple[slice, Any]]:
+        """Go through the rows, dense or sparse as they are stored, with some of the genes."""
+        n, d = self.matrix.shape
+        size = max(1, _CHUNK_NUMBERS // max(d, 1)) if self.is_backed else max(n, 1)
+        for start in range(0, n, size):
+            rows = slice(start, min(start + size, n))
+            X = self.matrix[rows] if self.is_backed else self.matrix
+            X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+            X = X if genes is None or genes.size == d else X[:, genes]
+            X = X if self.size_factors is None else _logs(X, self.size_factors[rows])
+            if self.units is not None:
+                X = _scaled(X, 1.0 / self.units[slice(None) if genes is None else genes])
+            yield rows, X
+
+    def moments(self) -> tuple[Array, Array]:
+        """Return the mean and the variance of each gene."""
+        n, d = self.matrix.shape
+        total, squares = np.zeros(d), np.zeros(d)
+        for _, X in self.chunks():
+            if sparse.issparse(X):
+                total += np.bincount(X.indices, X.data, d)
+                squares += np.bincount(X.indices, np.square(X.data, dtype=np.float64), d)
+            else:
+                total += X.sum(axis=0, dtype=np.float64)
+                squares += np.einsum("ij,ij->j", X, X, dtype=np.float64)
+        return total / n, np.maximum(squares / n - (total / n) ** 2, 0.0)
+
+
+def _logs(X: Any, size_factors: Array) -> Any:
+    kind = X.dtype if X.dtype.kind == "f" else np.float32
+    if not sparse.issparse(X):
+        return np.log1p(X / size_factors[:, None]).astype(kind, copy=False)
+    X = sparse.csr_array((X.data.astype(kind), X.indices, X.indptr), shape=X.shape)
+    X.data /= np.repeat(size_factors, np.diff(X.indptr))
+    np.log1p(X.data, out=X.data)
+    return X
+
+
+def _scaled(X: Any, factors: Array) -> Any:
+    kind = X.dtype if X.dtype.kind == "f" else np.float32
+    if not sparse.issparse(X):
+        return (X * factors).astype(kind, copy=False)
+    scaled = X.data * factors[X.indices]
+    return sparse.csr_array((scaled.astype(kind, copy=False), X.indices, X.indptr), shape=X.shape)
+
+
+def _usual_deviations(means: Array, variances: Array) -> Array:
+    """Return the standard deviation that is usual for genes of each mean, 1 where none is known."""
+    known = np.flatnonzero((means > 0) & (variances > 0))
+    if not known.size:
+        return np.ones(means.size)
+    known = known[np.argsort(means[known], kind="stable")]
+    groups = np.array_split(known, max(1, min(_NOISE_GROUPS, known.size // _LEAST_IN_GROUP)))
+    middles = [float(np.median(np.log(means[group]))) for group in groups]
+    levels = [float(np.median(np.log(variances[group]))) for group in groups]
+    usual = np.ones(means.size)
+    usual[known] = np.exp(0.5 * np.interp(np.log(means[known]), middles, levels))
+    return usual
+
+
+def _most_variable(genes: Indices, excess: Array, forced: Mask, n: int | float | str) -> Indices:
+    """Return the genes to look at, in their order: those that exceed what is usual most."""
+    wanted = 0 if isinstance(n, str) else n * genes.size if isinstance(n, float) else n
+    most = max(_MOST_GENES, int(10 * wanted))
+    first = np.lexsort((genes, -excess[genes], ~forced[genes]))[:most]
+    return np.sort(genes[first])
+
+
+@dataclass
+class _Counted:
+    """What one pass over all cells tells of cells and genes."""
+
+    n_expressing: Array
+    per_cell: Array
+    largest: float = 0.0
+    least: float = 0.0
+    all_whole: bool = True
+
+    @classmethod
+    def of(cls, cells: _Cells, names: Any) -> _Counted:
+        n, d = cells.matrix.shape
+        found = cls(np.zeros(d), np.empty(n))
+        for rows, X in cells.chunks():
+            if X.dtype.kind not in "biuf":
+                raise ValueError(f"adata must hold numbers, got entries of type {X.dtype}.")
+            wrong = non_finite(X)
+            if wrong is not None:
+                raise wrong.moved(rows.start, 0).error(names)
+            found.per_cell[rows] = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
+            entries = X.data if sparse.issparse(X) else X
+            found.n_expressing += (
+                np.bincount(X.indices, entries != 0, d)
+                if sparse.issparse(X)
+                else np.count_nonzero(X, axis=0)
+            )
+            found.largest = max(found.largest, float(entries.max(initial=0)))
+            found.least = min(found.least, float(entries.min(initial=0)))
+            found.all_whole = found.all_whole and bool((entries == np.rint(entries)).all())
+        return found
+
+    def normalized(self, cells: _Cells, wanted: bool) -> _Cells:
+        """Return cells as they are to be used, or say that counts are not where they should be."""
+        whole = self.all_whole and self.least >= 0
+        if not wanted:
+            if whole and self.largest > LARGEST_LEVEL:
+                raise ValueError(
+                    "adata must hold log-normalized expression, but its entries look like counts: "
+                    f"whole numbers up to {self.largest:g}. Pass normalize=True, name the layer "
+                    "with the logarithms, or call scanpy.pp.normalize_total and scanpy.pp.log1p "
+                    "first."
+                )
+            return cells
+        if not whole:
+            got = "fractions" if self.least >= 0 else f"a smallest entry of {self.least:g}"
+            raise ValueError(
+                f"normalize=True needs counts, whole numbers from zero, but there are {got}. Leave "
+                "it out for data that are normalized already, or name the layer with the counts."
+            )
+        if not self.per_cell.any():
+            raise ValueError("adata must have counts, got zeros only. There is nothing to select.")
+        # As scanpy does: the median over cells that have any count.
+        factors = self.per_cell / np.median(self.per_cell[self.per_cell > 0])
+        factors = np.where(factors > 0, factors, 1.0)
+        if cells.is_backed:
+            return replace(cells, size_factors=factors)
+        # What is in memory is turned into logarithms once.
+        ((_, X),) = cells.chunks()
+        return replace(cells, matrix=_logs(X, factors))
+
+
+def _check_names(names: Any) -> None:
+    if not names.is_unique:
+        twice = names[names.duplicated()].unique()
+        raise ValueError(
+            f"the names of genes must differ, but {str(twice[0])!r} occurs more than once"
+            f"{f' (and {twice.size - 1} others do)' if twice.size > 1 else ''}. Call "
+            "adata.var_names_make_unique() first."
+        )
+
+
+def _genes(parameter: str, wanted: str | Sequence[str] | None, names: Any) -> Mask:
+    """Return the genes that a list names or a regular expression matches."""
+    as_text = names.astype(str)
+    if isinstance(wanted, str):
+        return matching(parameter, wanted, as_text)
+    return feature_mask(parameter, wanted, names.size, as_text)
+
+
+def _require_apart(forced: Mask, barred: Mask, names: Any) -> None:
+    both = names[forced & barred]
+    if both.size:
+        raise ValueError(
+            f"must_keep and never_keep must have no gene in common, but both hold {str(both[0])!r}"
+            f"{f' and {both.size - 1} others' if both.size > 1 else ''}. Take it out of one."
+        )
+
+
+def _check_number(n: int | float | str, n_candidates: int, forced: Mask) -> None:
+    n_forced = int(np.count_nonzero(forced))
+    if isinstance(n, str | float):
+        if n_candidates == 0:
+            raise ValueError(
+                "no gene is left to select: never_keep, min_cells and max_mean leave out all that "
+                "are expressed. Loosen them."
+            )
+        return
+    if n > n_candidates:
+        raise ValueError(
+            f"n must be at most {n_candidates}, the number of genes that are expressed and pass "
+            f"never_keep, min_cells and max_mean, got {n}. Ask for fewer, or loosen them."
+        )
+    if n < n_forced:
+        raise ValueError(
+            f"n counts the genes of must_keep, so it must be at least {n_forced}, got {n}. Ask for "
+            "more, or shorten must_keep."
+        )
+
+
+def _batches(adata: Any, key: str | None) -> Any:
+    """Return the batch of each cell as a number, None without a key."""
+    if key is None:
+        return None
+    if key not in adata.obs:
+        there = ", ".join(map(repr, adata.obs.columns)) or "none"
+        raise ValueError(f"batch_key must be a column of obs, got {key!r}; there are: {there}.")
+    if adata.obs[key].isna().any():
+        raise ValueError(
+            f"batch_key {key!r} must name a batch for every cell, but some have none. Fill them, "
+            "or leave those cells out."
+        )
+    batches, number, sizes = np.unique(
+        adata.obs[key].astype(str).to_numpy(dtype=str), return_inverse=True, return_counts=True
+    )
+    if batches.size < 2:
+        raise ValueError(f"batch_key {key!r} must tell two batches apart, got one. Leave it out.")
+    if sizes.min() < 2:
+        raise ValueError(
+            f"every batch must have at least two cells, but {str(batches[sizes.argmin()])!r} of "
+            f"batch_key {key!r} has one, of which nothing is left without its mean. Leave that "
+            "cell out, or join it to another batch."
+        )
+    return number
+
+
+def _fitted(
+    cells: _Cells,
+    genes: Indices,
+    batches: Any,
+    purpose: str,
+    n: int | float | str,
+    parameters: dict[str, Any],
+) -> Any:
+    """Select among some genes."""
+    selector: Any = selector_for(purpose, n, **parameters)
+    if not selector.__sklearn_tags__().input_tags.sparse:
+        return selector.fit(_dense(cells, genes, batches, purpose))
+    if not cells.is_backed:
+        if batches is not None:
+            selector.set_params(adjust_for=batches.astype(str))
+        ((_, X),) = cells.chunks(genes)
+        return selector.fit(X)
+    n_batches = 0 if batches is None else int(batches.max())
+    if n_batches:
+        selector.set_params(adjust_for=list(range(genes.size, genes.size + n_batches)))
+    selector.fit_batches(_with_batches(cells, genes, batches, n_batches))
+    return selector
+
+
+def _with_batches(cells: _Cells, genes: Indices, batches: Any, n_batches: int) -> Iterator[Any]:
+    """Go through the chunks, with an indicator column for each batch but one behind the genes."""
+    for rows, X in cells.chunks(genes):
+        if not n_batches:
+            yield X
+            continue
+        marks = (batches[rows, None] == np.arange(1, n_batches + 1)).astype(X.dtype)
+        if sparse.issparse(X):
+            yield sparse.hstack([X, sparse.csr_array(marks)], format="csr")
+        else:
+            yield np.hstack([X, marks])
+
+
+def _dense(cells: _Cells, genes: Indices, batches: Any, purpose: str) -> Array:
+    """Return genes as a dense array without differences between batches, if there is room."""
+    n = cells.matrix.shape[0]
+    needed, free = 3 * 8 * n * genes.size, available_memory()
+    if needed > free:
+        raise ValueError(
+            f"purpose={purpose!r} needs {n} cells x {genes.size} genes as a dense array, with "
+            f"working copies {size_in_words(needed)}, but {size_in_words(free)} of memory is "
+            f"available. Use another purpose, or leave out genes with min_cells."
+        )
+    X = np.empty((n, genes.size))
+    for rows, chunk in cells.chunks(genes):
+        X[rows] = chunk.toarray() if sparse.issparse(chunk) else chunk
+    if batches is not None:
+        for batch in range(int(batches.max()) + 1):
+            X[batches == batch] -= X[batches == batch].mean(axis=0)
+    return X
+
+
+def _annotate(adata: Any, selector: Any, genes: Indices, key: str, given: dict[str, Any]) -> None:
+    """Set all annotations; everything that may fail has happened before."""
+    d = adata.n_vars
+    selected = np.zeros(d, dtype=bool)
+    ranks, scores = np.full(d, np.nan), np.full(d, np.nan)
+    selected[genes] = selector.support_[: genes.size]
+    ranks[genes] = selector.ranking_[: genes.size]
+    scores[genes] = selector.scores_[: genes.size]
+    found = {f"{key}_selected": selected, f"{key}_rank": ranks, f"{key}_score": scores}
+    var = adata.var.assign(**found)
+    params = {
+        name: value if isinstance(value, str | int | float) else [str(one) for one in value]
+        for name, value in given.items()
+        if value is not None
+    }
+    adata.uns[key] = {
+        "params": params,
+        "selector": type(selector).__name__,
+        "version": bsufs.__version__,
+    }
+    adata.var = var

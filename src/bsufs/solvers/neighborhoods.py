@@ -1,0 +1,85 @@
+"""Which columns tell the near neighbors of each row from the rows a little further away."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from bsufs._typing import Array, Indices
+from bsufs.graphs import nearest_samples
+from bsufs.scatter._base import batches
+
+# The neighbors of a row are told from the others among so many times as many.
+_SURROUNDINGS = 4
+
+
+class Neighborhoods:
+    r"""The rows around each row, the nearest quarter of which are its neighbors.
+
+    A column c makes the squared differences :math:`(x_{ic} - x_{jc})^2` between a row i and the
+    rows j around it. Here they are seen with their mean over the rows around i taken off, and in
+    units of the mean squared distance there, so that dense and thin regions count alike.
+
+    Parameters
+    ----------
+    scores : array of shape (n, m)
+        Coordinates in which rows are near each other or not.
+    n_neighbors : int
+        Neighbors of each row; fewer where there are too few rows.
+    weight : array of shape (n,), optional
+        How much what is around each row counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bsufs.solvers.neighborhoods import Neighborhoods
+    >>> X = np.column_stack([np.arange(10.0), np.tile([0.0, 1.0], 5)])
+    >>> around = Neighborhoods(X[:, :1], 1)
+    >>> bool(around.signals(X)[0] > 0 > around.signals(X)[1])
+    True
+    """
+
+    def __init__(self, scores: Array, n_neighbors: int, weight: Array | None = None) -> None:
+        n = len(scores)
+        size = min(_SURROUNDINGS * n_neighbors, n - 1)
+        found = nearest_samples(scores, size + 1).others()
+        self._around: Indices = found.indices
+        radii = found.squared_distances.mean(axis=1, keepdims=True)
+        # Copies of a row are all equally near it.
+        self._units = np.divide(1.0, radii, out=np.zeros_like(radii), where=radii > 0)
+        self._weight = np.ones((n, 1)) if weight is None else weight[:, None]
+        n_near = max(1, size // _SURROUNDINGS)
+        near = np.arange(size) < n_near
+        self._contrast = np.where(near, n_near / size - 1.0, n_near / size)
+
+    def signals(self, X: Array) -> Array:
+        """Return how far the neighbors are nearer than the others around, summed over all rows."""
+        return self._summed(self._contrast * self._units * self._weight, X)
+
+    def squares(self, X: Array) -> Array:
+        """Return, for each column, the sum of squares of what it makes of all pairs."""
+        total = np.zeros(X.shape[1])
+        for rows in batches(len(X), self._around.shape[1] * X.shape[1]):
+            seen = (X[self._around[rows]] - X[rows, None]) ** 2
+            seen -= seen.mean(axis=1, keepdims=True)
+            seen *= self._units[rows, None]
+            total += np.einsum("ijc,ijc,i->c", seen, seen, self._weight[rows, 0])
+        return total
+
+    def products(self, column: Array, X: Array) -> Array:
+        """Return the inner products of what one column makes of all pairs with every column."""
+        seen = (column[self._around] - column[:, None]) ** 2
+        seen -= seen.mean(axis=1, keepdims=True)
+        return self._summed(seen * self._units**2 * self._weight, X)
+
+    def _summed(self, weights: Array, X: Array) -> Array:
+        """Sum weighted squared differences, with weights that add up to zero around each row."""
+        n, size = self._around.shape
+        reached = np.bincount(self._around.ravel(), weights.ravel(), n)
+        operator: Any = sparse.csr_array(
+            (weights.ravel(), self._around.ravel(), np.arange(0, n * size + 1, size)), shape=(n, n)
+        )
+        # The squares of x_i come with a weight of zero.
+        return np.asarray(reached @ X**2 - 2.0 * np.einsum("ic,ic->c", X, operator @ X))

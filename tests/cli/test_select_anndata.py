@@ -1,0 +1,109 @@
+"""AnnData files through the command line: layers, symbols, patterns, and a panel that comes out."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+ad = pytest.importorskip("anndata", reason="needs the extra h5ad")
+pd = pytest.importorskip("pandas")
+# What anndata says of pandas is no business of this package.
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture
+def cells(tmp_path):
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(3, size=90)
+    means = np.full((90, 12), 2.0)
+    for gene in range(6):
+        means[kinds == gene % 3, gene] = 20.0
+    counts = rng.poisson(means).astype(np.float32)
+    names = [f"MARK{i}" for i in range(6)] + [f"G{i}" for i in range(5)] + ["MT-1"]
+    adata = ad.AnnData(
+        sparse.csr_matrix(np.log1p(counts)),
+        obs=pd.DataFrame({"kind": kinds.astype(str)}, index=[f"c{i}" for i in range(90)]),
+        var=pd.DataFrame({"symbol": names}, index=[f"ENSG{i}" for i in range(12)]),
+        layers={"counts": sparse.csr_matrix(counts)},
+        uns={"study": "a"},
+    )
+    path = tmp_path / "cells.h5ad"
+    adata.write_h5ad(path)
+    return path
+
+
+def test_a_panel_keeps_all_annotations(invoke, cells, tmp_path):
+    panel = tmp_path / "panel.h5ad"
+    words = ("select", cells, "-k", 4, "--names-from", "symbol", "--never-keep-matching", "^MT-")
+    result = invoke(*words, "--must-keep-matching", "^G3$", "-o", panel, "--order", "rank")
+    assert result.status == 0, result.err
+    assert "counts" not in result.err
+    found = ad.read_h5ad(panel)
+    assert found.var["symbol"].tolist()[0] == "G3"
+    assert found.var["symbol"].str.startswith("MARK").sum() == 3
+    assert found.shape == (90, 4)
+    assert (found.uns["study"], list(found.layers), list(found.obs)) == ("a", ["counts"], ["kind"])
+    whole = ad.read_h5ad(cells)
+    assert (whole[:, found.var_names].X != found.X).nnz == 0
+
+
+def test_a_batch_does_not_decide(invoke, cells, tmp_path):
+    adata = ad.read_h5ad(cells)
+    adata.obs["donor"] = np.array(["x", "y"])[np.arange(90) % 2]
+    X = adata.X.toarray()
+    X[::2, 6:9] += 8.0
+    adata.X = X
+    adata.write_h5ad(tmp_path / "two.h5ad")
+    words = ("select", tmp_path / "two.h5ad", "-k", 3, "--names-from", "symbol", "-q")
+    assert "G" in invoke(*words).out
+    result = invoke(*words, "--batch-key", "donor")
+    assert result.status == 0, result.err
+    assert all(name.startswith("MARK") for name in result.out.split())
+    assert "'lane'" in invoke(*words, "--batch-key", "lane").err
+
+
+def test_a_layer_is_used_and_an_unknown_one_refused(invoke, cells):
+    result = invoke("select", cells, "-k", 2, "--layer", "counts")
+    assert "the entries look like counts" in result.err
+    for name in ("--array", "--layer"):
+        result = invoke("select", cells, "-k", 2, name, "nosuch")
+        assert (result.status, result.out) == (2, "")
+        assert "'nosuch' is no layer; there are: 'counts'" in result.err
+    result = invoke("select", cells, "-k", 2, "--names-from", "gene")
+    assert "--names-from 'gene' is no column of var; there are: 'symbol'" in result.err
+
+
+def test_a_folder_of_zarr_is_read(invoke, cells, tmp_path):
+    pytest.importorskip("zarr")
+    ad.read_h5ad(cells).write_zarr(tmp_path / "cells.zarr")
+    expected = invoke("select", cells, "-k", 3, "-q")
+    result = invoke("select", tmp_path / "cells.zarr", "-k", 3, "-q")
+    assert (result.status, result.out) == (0, expected.out), result.err
+    (tmp_path / "no.zarr").mkdir()
+    assert "cannot be read as a valid AnnData file" in invoke("select", tmp_path / "no.zarr").err
+    assert invoke("select", tmp_path / "missing.zarr").status != 0
+
+
+def test_what_is_no_anndata_says_what_to_do(invoke, cells, table, tmp_path):
+    (tmp_path / "cells.loom").write_bytes(b"\x89HDF")
+    result = invoke("select", tmp_path / "cells.loom")
+    assert "Save a .loom file as .h5ad" in result.err
+    result = invoke("select", table, "--ignore", "id,kind", "-o", tmp_path / "o.h5ad")
+    assert "only what was read from a .h5ad or .zarr file can be written to one" in result.err
+    assert not (tmp_path / "o.h5ad").exists()
+    result = invoke("select", table, "--names-from", "symbol")
+    assert "--names-from is for .h5ad files only" in result.err
+
+
+def test_patterns_serve_every_kind_of_table(invoke, table):
+    words = ("select", table, "-k", 2, "--ignore", "id,kind", "-q")
+    assert invoke(*words, "--must-keep-matching", "^[cf]$").out in ("c\nf\n", "f\nc\n")
+    out = invoke(*words, "--must-keep-matching", "^c$", "--never-keep-matching", "[be]").out
+    assert out.startswith("c\n")
+    assert not set(out.split()) & {"b", "e"}
+    for pattern, said in (("z", "matches no name"), (".", "matches every name"), ("(", "regular")):
+        result = invoke(*words, "--never-keep-matching", pattern)
+        assert (result.status, result.out) == (2, "")
+        assert f"--never-keep-matching must {'be a' if pattern == '(' else 'match'}" in result.err
+        assert said in result.err
+    result = invoke(*words, "--method", "MCFS", "--must-keep-matching", "c")
+    assert "--must-keep cannot be used with MCFS" in result.err
