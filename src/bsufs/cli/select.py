@@ -53,6 +53,10 @@ def select(
     names: Annotated[
         str | None, options.option("--names", "FILE", "Selected names, best first, one per line.")
     ] = None,
+    ranking: Annotated[
+        str | None,
+        options.option("--ranking", "FILE", "All columns as CSV: rank, score, kept, and why."),
+    ] = None,
     json_file: options.JsonOption = None,
     report_file: options.ReportOption = None,
     subsamples: options.SubsamplesOption = 20,
@@ -139,13 +143,19 @@ def select(
     center_rows: options.CenterRowsOption = False,
     ignore: options.IgnoreOption = None,
     label: options.LabelOption = None,
-    missing: options.MissingOption = options.Missing.error,
-    scale: options.ScaleOption = options.Scale.none,
+    as_categories: options.CategoriesOption = None,
+    as_numbers: options.NumbersOption = None,
+    as_dates: options.DatesOption = None,
+    strict: options.StrictOption = False,
+    missing: options.MissingOption = None,
+    scale: options.ScaleOption = options.Scale.auto,
     order: Annotated[
         options.Order, typer.Option(help="Order of the selected columns in the output.")
     ] = options.Order.table,
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = None,
+    transpose: options.TransposeOption = False,
+    file_format: options.FormatOption = None,
     delimiter: options.DelimiterOption = None,
     no_header: options.NoHeaderOption = False,
     array: options.ArrayOption = None,
@@ -182,7 +192,13 @@ def select(
             # Also says where the extension is none that can be written.
             given.output_needs_all = needs_whole_table(output)
         options.check_targets(
-            table, force, output=output, names=names, json=json_file, report=report_file
+            table,
+            force,
+            output=output,
+            names=names,
+            ranking=ranking,
+            json=json_file,
+            report=report_file,
         )
 
         from bsufs.cli import _selection as steps
@@ -199,12 +215,22 @@ def select(
         # Where the table itself goes to the terminal, nothing is to move in it.
         writing = nullcontext() if output == STANDARD else console.busy(f"writing {output}")
         with writing:
-            write_table(found.table, output, selection.best_first, order=given.order, force=force)
+            write_table(found.table, output, selection.features, order=given.order, force=force)
     lines = [f"{one_line(row['name'])}\n" for row in document["selected"]]
-    write_text("".join(lines), names, force)
-    write_text(dump(document), json_file, force)
-    write_text(page, report_file, force)
-    if output is names is json_file is report_file is None:
+    texts = {
+        names: "".join(lines),
+        ranking: None if ranking is None else steps.ranking_as_csv(selection),
+        json_file: dump(document),
+        report_file: page,
+    }
+    for path, text in texts.items():
+        write_text(text, path, force)
+    written = [path for path in (output, *texts) if path not in (None, STANDARD)]
+    if output is not None and output.lower().endswith(".npy") and found.table.carried_names:
+        console.say(f"{output} holds numbers alone: names and carried columns are not in it")
+    if written:
+        console.say(f"wrote {', '.join(written)}")
+    if output is None and not any(texts):
         _show(document)
 
 
