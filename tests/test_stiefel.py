@@ -6,13 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg
 
-from bsufs.stiefel import (
-    flip_signs,
-    polar_factor,
-    polar_multiplier,
-    retraction_factor,
-    tangent_projection,
-)
+from bsufs.stiefel import flip_signs, polar_factor, retraction_factor, tangent_projection
 
 
 def orthonormality_error(W):
@@ -106,20 +100,3 @@ def test_peaks_become_positive_and_nothing_else_changes():
     W = np.array([[1.0, -3.0, 0.0], [-2.0, 1.0, 0.0]])
     np.testing.assert_array_equal(flip_signs(W), np.array([[-1.0, 3.0, 0.0], [2.0, -1.0, 0.0]]))
     assert flip_signs(np.empty((0, 2))).shape == (0, 2)
-
-
-@pytest.mark.parametrize(
-    ("condition", "told", "needs_polish"),
-    [(1, True, False), (9, True, False), (100, True, True), (1e5, False, None)],
-)
-def test_a_gram_matrix_tells_the_polar_factor_as_far_as_it_can(condition, told, needs_polish):
-    B = with_condition(np.random.default_rng(0), 40, 5, condition)
-    factor = polar_multiplier(B.T @ B)
-    assert (factor is not None) is told
-    if factor is not None:
-        assert factor.needs_polish is needs_polish
-        np.testing.assert_allclose(B @ factor.multiplier, polar_factor(B), atol=1e-10)
-
-
-def test_a_gram_matrix_that_has_overflowed_tells_nothing():
-    assert polar_multiplier(np.full((2, 2), np.inf)) is None

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,13 +33,10 @@ __all__ = [
 Floats = NDArray[np.float64]
 FloatArray = NDArray[np.floating[Any]]
 
-# Survivors are worked off in blocks whose temporaries stay in the cache.
-_BLOCK = 4096
-
-# Halley's method triples the number of right digits: after a step of this relative size the error
+# Newton's method doubles the number of right digits: after a step of this relative size the error
 # is below the rounding of a double.
-_LAST_STEP = 1e-5
-_MAX_STEPS = 12
+_LAST_STEP = 1e-9
+_MAX_STEPS = 40
 
 # Below this sum of squares, what underflowed in a square may be more than a rounding error.
 _SAFE_SQUARE = 1e-280
@@ -76,11 +73,7 @@ def unit_threshold(exponent: float) -> float:
     return float((2.0 - s) * (2.0 * (1.0 - s)) ** ((s - 1.0) / (2.0 - s)))
 
 
-@overload
-def threshold(strength: float, exponent: float) -> float: ...
-@overload
-def threshold(strength: NDArray[Any], exponent: float) -> Floats: ...
-def threshold(strength: float | NDArray[Any], exponent: float) -> float | Floats:
+def threshold(strength: Any, exponent: float) -> Any:
     r"""Return the magnitude up to which the proximal operator gives zero.
 
     Parameters
@@ -103,18 +96,12 @@ def threshold(strength: float | NDArray[Any], exponent: float) -> float | Floats
     """
     unit = unit_threshold(exponent)
     power = 1.0 / (2.0 - float(exponent))
-    if isinstance(strength, float) and strength >= 0.0:
-        return float(unit) * float(strength) ** power
     with np.errstate(over="ignore", under="ignore"):
         cut = unit * np.power(_checked_strength(strength), power)
     return float(cut) if np.ndim(cut) == 0 else np.asarray(cut)
 
 
-@overload
-def strength_for_threshold(threshold: float, exponent: float) -> float: ...
-@overload
-def strength_for_threshold(threshold: NDArray[Any], exponent: float) -> Floats: ...
-def strength_for_threshold(threshold: float | NDArray[Any], exponent: float) -> float | Floats:
+def strength_for_threshold(threshold: Any, exponent: float) -> Any:
     """Return the strength at which the proximal operator has a given threshold.
 
     Parameters
@@ -175,9 +162,8 @@ def shrink_factor(
     With :math:`\rho = \kappa(t, s)/a < 1` the factor is the larger root of
     :math:`F(u) = u - 1 + w u^{s-1}`, :math:`w = \bar w \rho^{2-s}`, which lies in
     :math:`[2(1-s)/(2-s), 1]`; there F is convex and :math:`F' \ge 1 - s/2`. The exponents 0, 1/2,
-    2/3 and 1 have closed forms; elsewhere Halley's method, kept in that bracket, starts from a
-    cubic that agrees with u and its slope at both ends; two steps do. The result is the exact
-    factor of a problem whose data differ by a few rounding errors.
+    2/3 and 1 have closed forms; elsewhere Newton's method descends to it from 1. The result is the
+    exact factor of a problem whose data differ by a few rounding errors.
 
     Examples
     --------
@@ -195,34 +181,17 @@ def shrink_factor(
     a64 = a.astype(np.float64, copy=False)
     survives = a64 > cut
     factor = np.zeros(survives.shape, dtype=a.dtype)
-    kept = np.flatnonzero(survives)
-    if kept.size == 0:
-        return factor
-
-    flat = factor.reshape(-1)
-    everything = kept.size == flat.size
-    if a64.shape != survives.shape:
-        a64 = np.broadcast_to(a64, survives.shape)
-    a64 = a64.reshape(-1)
-    if cut.ndim:
-        cut = np.broadcast_to(cut, survives.shape).reshape(-1)
-    s = float(exponent)
-    work = np.empty((5, min(kept.size, _BLOCK)))
     with np.errstate(under="ignore"):
-        for start in range(0, kept.size, _BLOCK):
-            stop = min(start + _BLOCK, kept.size)
-            block = slice(start, stop) if everything else kept[start:stop]
-            flat[block] = _survivor_factor(
-                a64[block], cut[block] if cut.ndim else cut, s, work[:, : stop - start]
-            )
+        factor[survives] = _survivor_factor(
+            np.broadcast_to(a64, factor.shape)[survives],
+            np.broadcast_to(cut, factor.shape)[survives],
+            float(exponent),
+        )
     return factor
 
 
-def _survivor_factor(a: Floats, cut: Floats, s: float, work: Floats) -> Floats:
-    """Return the factor of magnitudes `a` that all lie above their thresholds `cut`.
-
-    The result may live in `work`, five rows of the length of `a`.
-    """
+def _survivor_factor(a: Floats, cut: Floats, s: float) -> Floats:
+    """Return the factor of magnitudes `a` that all lie above their thresholds `cut`."""
     if s < 2.0**-53:
         # 1 - u <= s / (2 - s), less than half a rounding
         return np.ones_like(a)
@@ -233,127 +202,35 @@ def _survivor_factor(a: Floats, cut: Floats, s: float, work: Floats) -> Floats:
         return np.asarray((a - cut) / a)
     ratio = cut / a
     if s == 0.5:
-        return _half_factor(ratio)
+        # A cosine, the trigonometric root of a cubic.
+        angle = np.arccos(-math.sqrt(0.5) * np.sqrt(ratio) * ratio) * (2.0 / 3.0)
+        return np.minimum((np.cos(angle) + 1.0) * (2.0 / 3.0), 1.0)
     if s == 2.0 / 3.0:
         return _two_thirds_factor(ratio)
-    return _general_factor(ratio, s, work)
-
-
-def _half_factor(ratio: Floats) -> Floats:
-    """Return the factor at s = 1/2, a cosine (the trigonometric root of a cubic)."""
-    angle: Floats = np.sqrt(ratio)
-    angle *= ratio
-    angle *= -math.sqrt(0.5)
-    np.arccos(angle, out=angle)
-    angle *= 2.0 / 3.0
-    u = np.cos(angle, out=angle)
-    u += 1.0
-    u *= 2.0 / 3.0
-    return np.minimum(u, 1.0, out=u)
+    return _general_factor(ratio, s)
 
 
 def _two_thirds_factor(ratio: Floats) -> Floats:
     """Return the factor at s = 2/3, by radicals (Ferrari's root of a quartic)."""
     # phi^3 = 3 b phi + 1 with b^3 = 4/27 ratio^4, at most 4/27 < 1/4 above the threshold, so that
     # neither square root below meets a negative number.
-    root: Floats = 0.25 - (4.0 / 27.0) * np.square(np.square(ratio))
-    np.sqrt(root, out=root)
-    root += 0.5
-    np.cbrt(root, out=root)
-    b = np.cbrt(ratio)
-    b *= ratio
-    b *= (4.0 / 27.0) ** (1.0 / 3.0)
-    b /= root
-    phi = np.add(root, b, out=b)
-    np.sqrt(phi, out=root)
-    u: Floats = 2.0 / root
-    u -= phi
-    np.sqrt(u, out=u)
-    u += root
-    u *= 0.5
-    u *= np.square(u)
-    return np.minimum(u, 1.0, out=u)
+    root = np.cbrt(np.sqrt(0.25 - (4.0 / 27.0) * ratio**4) + 0.5)
+    phi = root + (4.0 / 27.0) ** (1.0 / 3.0) * np.cbrt(ratio) * ratio / root
+    half: Floats = 0.5 * (np.sqrt(2.0 / np.sqrt(phi) - phi) + np.sqrt(phi))
+    return np.minimum(half**3, 1.0)
 
 
-def _general_factor(ratio: Floats, s: float, work: Floats) -> Floats:
-    """Return the factor at any 0 < s < 1 by Halley's method, in rows of `work`.
-
-    Everything is done in place: fresh temporaries would cost more than the powers.
-    """
-    w, u, *scratch = work
+def _general_factor(ratio: Floats, s: float) -> Floats:
+    """Return the factor at any 0 < s < 1, the larger root of the convex F(u), from above."""
     lowest = 2.0 * (1.0 - s) / (2.0 - s)
     # F(lowest) = 0 at the threshold fixes the largest w.
-    w_max = s / (2.0 - s) * lowest ** (1.0 - s)
-    z = np.power(ratio, 2.0 - s, out=w)
-    _first_guess(z, s, lowest, w_max, u, scratch[0])
-    w *= w_max
-    return _halley(u, w, s, lowest, scratch)
-
-
-def _first_guess(z: Floats, s: float, lowest: float, w_max: float, u: Floats, x: Floats) -> None:
-    """Write into `u` a cubic that agrees with the factor and its slope at both ends.
-
-    Past the threshold, at z = 1 / branch, the two roots of F meet and u(z) has a square-root
-    singularity; it comes close as s tends to 1. In y = sqrt(1 - branch z) u is smooth, so the cubic
-    is laid in y, rescaled to x = 0 at z = 0 and x = 1 at the threshold. `x` is overwritten.
-    """
-    branch = s * 2.0 ** (1.0 - s)
-    y_end_squared = -math.expm1(math.log1p(s - 1.0) + (1.0 - s) * math.log(2.0))
-    y_end = math.sqrt(y_end_squared)
-    slope_start = -2.0 * w_max / (1.0 + y_end)
-    slope_end = -4.0 * s * y_end / ((2.0 - s) ** 2 * (1.0 + y_end))
-    drop = lowest - 1.0
-    cubic = slope_start + slope_end - 2.0 * drop
-    quadratic = drop - slope_start - cubic
-
-    y = np.multiply(z, -branch, out=x)
-    y += 1.0
-    np.maximum(y, y_end_squared, out=y)
-    np.sqrt(y, out=y)
-    y += 1.0
-    np.divide(z, y, out=x)
-    x *= 1.0 + y_end
-    np.multiply(x, cubic, out=u)
-    u += quadratic
-    u *= x
-    u += slope_start
-    u *= x
-    u += 1.0
-    np.clip(u, lowest, 1.0, out=u)
-
-
-def _halley(u: Floats, w: Floats, s: float, lowest: float, scratch: list[Floats]) -> Floats:
-    """Return the root of F(u) = u - 1 + w u^(s-1) next to `u`, which lies in [lowest, 1].
-
-    All but `w` are overwritten; the root lives in one of them.
-    """
-    step, value, pull = scratch
+    w = s / (2.0 - s) * lowest ** (1.0 - s) * np.power(ratio, 2.0 - s)
+    u = np.ones_like(ratio)
     for _ in range(_MAX_STEPS):
-        np.power(u, s - 1.0, out=pull)
-        pull *= w
-        np.subtract(u, 1.0, out=value)
-        value += pull
-        # F' = 1 - bend and F'' = (2 - s) bend / u with bend = (1 - s) pull / u
-        bend = np.divide(pull, u, out=pull)
-        bend *= 1.0 - s
-        slope = np.subtract(1.0, bend, out=step)
-        # Halley: F / (F' - F F'' / (2 F'))
-        bend *= value
-        bend *= 1.0 - 0.5 * s
-        bend /= u
-        bend /= slope
-        slope -= bend
-        np.divide(value, slope, out=step)
-        # The rows change places: the new u takes that of the pull, the old one serves as scratch.
-        previous, u = u, np.subtract(u, step, out=pull)
-        np.clip(u, lowest, 1.0, out=u)
-        pull = previous
-        np.subtract(u, previous, out=step)
-        np.abs(step, out=step)
-        np.multiply(u, _LAST_STEP, out=value)
-        step -= value
-        # A value of F is only known to a few roundings of 1, however small u is.
-        if step.max() <= 1e-15:
+        pull = w * np.power(u, s - 1.0)
+        before = u
+        u = np.clip(u - (u - 1.0 + pull) / (1.0 - (1.0 - s) * pull / u), lowest, 1.0)
+        if (before - u <= _LAST_STEP * u).all():
             break
     return u
 
@@ -417,8 +294,34 @@ def _scaled_norms(A: FloatArray) -> tuple[Floats, Floats]:
     return scale, unit
 
 
+class _Penalty:
+    """What both penalties share: a weight times powers of magnitudes, of elements or of rows."""
+
+    weight: float
+    exponent: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", _checked_weight(self.weight))
+        object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
+
+    def threshold(self, step: float) -> float:
+        """Return the magnitude (of an element, or of a row of unit row weight) that becomes zero.
+
+        Parameters
+        ----------
+        step : float
+            The step of the proximal operator, finite and at least 0.
+
+        Returns
+        -------
+        float
+            The largest such magnitude.
+        """
+        return float(threshold(_strength(step, self.weight), self.exponent))
+
+
 @dataclass(frozen=True)
-class ElementPenalty:
+class ElementPenalty(_Penalty):
     r"""The :math:`\ell_q` penalty on elements.
 
     .. math:: h(A) = \lambda \sum_{ij} |a_{ij}|^q,
@@ -447,74 +350,23 @@ class ElementPenalty:
     weight: float
     exponent: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", _checked_weight(self.weight))
-        object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
-
     def value(self, A: ArrayLike) -> float:
-        """Return the penalty of a matrix.
-
-        Parameters
-        ----------
-        A : array
-            The matrix, of any shape.
-
-        Returns
-        -------
-        float
-            The penalty, summed in double precision; infinite only where no double can hold it,
-            and 0 if the weight is 0.
-        """
-        if self.weight == 0.0:
-            return 0.0
-        A = _as_float_array(A)
-        if self.exponent == 0.0:
-            return self.weight * int(np.count_nonzero(A))
-        magnitude = np.abs(A).astype(np.float64, copy=False)
-        with np.errstate(over="ignore", under="ignore"):
-            total = self.weight * float(_power(magnitude, self.exponent).sum())
-        if math.isinf(total):
-            positive = magnitude[magnitude > 0]
-            total = _exp_sum(math.log(self.weight) + self.exponent * np.log(positive))
-        return total
+        """Return the penalty of a matrix of any shape, summed in double precision."""
+        magnitude = np.abs(_as_float_array(A)).astype(np.float64, copy=False)
+        return _total(self.weight, magnitude[magnitude != 0], self.exponent)
 
     def prox(self, A: ArrayLike, step: float) -> FloatArray:
-        r"""Return the proximal point of a matrix.
+        r"""Return the proximal point of a matrix, in its dtype.
 
-        Parameters
-        ----------
-        A : array
-            The matrix, of any shape; it is not modified.
-        step : float
-            The step :math:`\tau`, finite and at least 0.
-
-        Returns
-        -------
-        array
-            :math:`\arg\min_X \tau h(X) + \frac12 \|X - A\|_F^2`, in the dtype of `A`.
+        That is :math:`\arg\min_X \tau h(X) + \frac12 \|X - A\|_F^2` with the step :math:`\tau`.
         """
         A = _as_float_array(A)
         factor = shrink_factor(np.abs(A), _strength(step, self.weight), self.exponent)
         return _shrunk(A, factor)
 
-    def threshold(self, step: float) -> float:
-        """Return the magnitude up to which an element becomes zero.
 
-        Parameters
-        ----------
-        step : float
-            The step of the proximal operator, finite and at least 0.
-
-        Returns
-        -------
-        float
-            The threshold.
-        """
-        return threshold(_strength(step, self.weight), self.exponent)
-
-
-@dataclass(frozen=True)
-class RowPenalty:
+@dataclass(frozen=True, eq=False)
+class RowPenalty(_Penalty):
     r"""The :math:`\ell_{2,p}` penalty on rows.
 
     .. math:: h(A) = \lambda \sum_i \omega_i \|a^i\|^p,
@@ -557,77 +409,25 @@ class RowPenalty:
     groups: NDArray[np.intp] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", _checked_weight(self.weight))
-        object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
+        super().__post_init__()
         if self.row_weights is not None:
             object.__setattr__(self, "row_weights", _checked_row_weights(self.row_weights))
         if self.groups is not None:
             object.__setattr__(self, "groups", np.asarray(self.groups, dtype=np.intp))
 
-    # The comparison that a dataclass generates has no single truth value with an array inside.
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, RowPenalty):
-            return NotImplemented
-        return self._key() == other._key()
-
-    def __hash__(self) -> int:
-        return hash(self._key())
-
-    def _key(self) -> tuple[Any, ...]:
-        arrays = (self.row_weights, self.groups)
-        listed = (None if array is None else tuple(array.tolist()) for array in arrays)
-        return self.weight, self.exponent, *listed
-
-    def _unit_norms(self, A: FloatArray) -> Floats:
-        return row_norms(A) if self.groups is None else _group_norms(A, self.groups)
-
     def value(self, A: ArrayLike) -> float:
-        """Return the penalty of a matrix.
-
-        Parameters
-        ----------
-        A : array of shape (n_rows, n_columns)
-            The matrix.
-
-        Returns
-        -------
-        float
-            The penalty, summed in double precision; infinite only where no double can hold it,
-            and 0 if the weight is 0.
-        """
-        A = self._conforming(A)
-        if self.weight == 0.0:
-            return 0.0
-        norms = self._unit_norms(A)
+        """Return the penalty of a matrix, summed in double precision; 0 if the weight is 0."""
+        norms = self._unit_norms(self._conforming(A))
         # A zero row costs nothing, not even at an infinite row weight.
         rows = np.flatnonzero(norms)
-        omega = np.ones(rows.size) if self.row_weights is None else self.row_weights[rows]
-        with np.errstate(over="ignore", under="ignore"):
-            # 0 * inf: a free row whose norm has overflowed.
-            powers = np.where(omega > 0, _power(norms[rows], self.exponent), 0.0)
-            total = self.weight * float((omega * powers).sum())
-        if math.isinf(total) and self.groups is None:
-            costly = omega > 0
-            scale, unit = _scaled_norms(A[rows[costly]])
-            logarithms = self.exponent * (np.log(scale) + np.log(unit)) + np.log(omega[costly])
-            total = _exp_sum(math.log(self.weight) + logarithms)
-        return total
+        omega = None if self.row_weights is None else self.row_weights[rows]
+        return _total(self.weight, norms[rows], self.exponent, omega)
 
     def prox(self, A: ArrayLike, step: float) -> FloatArray:
-        r"""Return the proximal point of a matrix.
+        r"""Return the proximal point of a matrix, in its dtype.
 
-        Parameters
-        ----------
-        A : array of shape (n_rows, n_columns)
-            The matrix; it is not modified.
-        step : float
-            The step :math:`\tau`, finite and at least 0.
-
-        Returns
-        -------
-        array of shape (n_rows, n_columns)
-            :math:`\arg\min_X \tau h(X) + \frac12 \|X - A\|_F^2`, in the dtype of `A`. Every row is
-            a multiple of the row of `A`, in a group by the same factor.
+        That is :math:`\arg\min_X \tau h(X) + \frac12 \|X - A\|_F^2` with the step :math:`\tau`.
+        Every row is a multiple of the row of `A`, in a group by the same factor.
         """
         A = self._conforming(A)
         strength: float | Floats = _strength(step, self.weight)
@@ -645,20 +445,8 @@ class RowPenalty:
         factor = factor if self.groups is None else factor[self.groups]
         return _shrunk(A, factor.astype(A.dtype, copy=False)[:, np.newaxis])
 
-    def threshold(self, step: float) -> float:
-        """Return the norm up to which a row of unit row weight becomes zero.
-
-        Parameters
-        ----------
-        step : float
-            The step of the proximal operator, finite and at least 0.
-
-        Returns
-        -------
-        float
-            The threshold.
-        """
-        return threshold(_strength(step, self.weight), self.exponent)
+    def _unit_norms(self, A: FloatArray) -> Floats:
+        return row_norms(A) if self.groups is None else _group_norms(A, self.groups)
 
     def _conforming(self, A: ArrayLike) -> FloatArray:
         """Return A as a matrix with as many rows, or groups of rows, as there are row weights."""
@@ -674,24 +462,16 @@ class RowPenalty:
         return A
 
 
-def _power(magnitude: Floats, s: float) -> Floats:
-    """Return the powers of positive magnitudes, and of zero if s > 0."""
-    if s == 0.5:
-        return np.asarray(np.sqrt(magnitude))
-    return magnitude if s == 1.0 else np.power(magnitude, s)
-
-
-def _exp_sum(logarithms: Floats) -> float:
-    """Return a sum of exponentials, infinite only if the sum itself is too large."""
-    peak = float(logarithms.max())
-    if math.isinf(peak):
-        return math.inf
-    with np.errstate(under="ignore"):
-        log_total = peak + math.log(float(np.exp(logarithms - peak).sum()))
-    try:
-        return math.exp(log_total)
-    except OverflowError:
-        return math.inf
+def _total(weight: float, magnitude: Floats, s: float, omega: Floats | None = None) -> float:
+    """Return a weighted sum of powers of magnitudes, none of which is zero."""
+    if weight == 0.0:
+        return 0.0
+    with np.errstate(over="ignore", under="ignore"):
+        powers = np.sqrt(magnitude) if s == 0.5 else np.power(magnitude, s)
+        if omega is not None:
+            # 0 * inf: a free row whose norm has overflowed.
+            powers = omega * np.where(omega > 0, powers, 0.0)
+        return weight * float(powers.sum())
 
 
 def _shrunk(A: FloatArray, factor: FloatArray) -> FloatArray:

@@ -6,8 +6,6 @@ metric is the Frobenius inner product throughout.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy import linalg
 
@@ -52,54 +50,16 @@ def polar_factor(B: Array) -> Array:
         )
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         gram = B.T @ B
-    factor = polar_multiplier(gram)
-    if factor is None:
-        return _polar_by_svd(B)
-    W: Array = B @ factor.multiplier
-    return _newton_schulz(W) if factor.needs_polish else W
-
-
-@dataclass(frozen=True)
-class PolarMultiplier:
-    """What turns B into its polar factor: W = B R.
-
-    Parameters
-    ----------
-    multiplier : array of shape (m, m)
-        The matrix R = (B'B)^(-1/2).
-    needs_polish : bool
-        Whether rounding has left B R so far from orthonormal that it needs a further step.
-    """
-
-    multiplier: Array
-    needs_polish: bool
-
-
-def polar_multiplier(gram: Array) -> PolarMultiplier | None:
-    """Return what turns a matrix into its polar factor, from its Gram matrix alone.
-
-    Parameters
-    ----------
-    gram : array of shape (m, m)
-        B'B, of which B itself is not needed: its rows may be in many places.
-
-    Returns
-    -------
-    PolarMultiplier or None
-        None where the Gram matrix does not determine the factor well enough.
-    """
     if not np.isfinite(gram).all():
-        return None
+        return _polar_by_svd(B)
     # For so small a matrix SciPy takes longer to choose a routine than to run it.
     eigenvalues, Q = np.linalg.eigh(gram)
     smallest, largest = eigenvalues[0], eigenvalues[-1]
-    if (
-        not smallest * _POLISHABLE > largest
-        or largest < np.finfo(gram.dtype).tiny / _eps(gram) ** 2
-    ):
-        return None
-    R: Array = (Q / np.sqrt(eigenvalues)) @ Q.T
-    return PolarMultiplier(R, bool(smallest * _WELL_CONDITIONED < largest))
+    limits = np.finfo(gram.dtype)
+    if not smallest * _POLISHABLE > largest or largest < limits.tiny / limits.eps**2:
+        return _polar_by_svd(B)
+    W: Array = B @ ((Q / np.sqrt(eigenvalues)) @ Q.T)
+    return _newton_schulz(W) if smallest * _WELL_CONDITIONED < largest else W
 
 
 def _newton_schulz(W: Array) -> Array:
@@ -115,23 +75,8 @@ def _polar_by_svd(B: Array) -> Array:
     return _newton_schulz(P @ Qt)
 
 
-def _eps(A: Array) -> float:
-    return float(np.finfo(A.dtype).eps)
-
-
 def symmetric_part(A: Array) -> Array:
-    """Return (A + A') / 2.
-
-    Parameters
-    ----------
-    A : array of shape (m, m)
-        A square matrix.
-
-    Returns
-    -------
-    array of shape (m, m)
-        Its symmetric part.
-    """
+    """Return (A + A') / 2."""
     return 0.5 * (A + A.T)
 
 
@@ -139,18 +84,6 @@ def tangent_projection(W: Array, Z: Array) -> Array:
     """Project Z orthogonally onto the tangent space of the Stiefel manifold at W.
 
     The tangent space is {M : W'M + M'W = 0}; the projection is Z - W sym(W'Z).
-
-    Parameters
-    ----------
-    W : array of shape (d, m)
-        An orthonormal frame.
-    Z : array of shape (d, m)
-        Any matrix.
-
-    Returns
-    -------
-    array of shape (d, m)
-        The nearest tangent matrix.
     """
     return Z - W @ symmetric_part(W.T @ Z)
 
@@ -161,16 +94,6 @@ def retraction_factor(B: Array) -> Array:
     This is the polar retraction, a second-order one. The Gram matrix of such a B has no eigenvalue
     below one, so its inverse square root is safe. Handing out the factor rather than the frame lets
     a caller who knows S B have S (B R) with no further product.
-
-    Parameters
-    ----------
-    B : array of shape (d, m)
-        W + M for a frame W and a tangent M at W.
-
-    Returns
-    -------
-    array of shape (m, m)
-        (B'B)^(-1/2).
     """
     eigenvalues, Q = linalg.eigh(B.T @ B, check_finite=False)
     return (Q / np.sqrt(eigenvalues)) @ Q.T
@@ -181,16 +104,6 @@ def flip_signs(W: Array) -> Array:
 
     Eigenvectors have no sign of their own; this rule gives them one that does not depend on the
     routine that found them.
-
-    Parameters
-    ----------
-    W : array of shape (d, m)
-        Any matrix.
-
-    Returns
-    -------
-    array of shape (d, m)
-        The matrix with some columns negated.
     """
     if W.size == 0:
         return W

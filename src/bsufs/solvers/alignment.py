@@ -35,30 +35,11 @@ def aligned_columns(
     so no kernel is ever formed: a pick costs one row of S. Columns in groups are picked as a whole;
     what is said of columns below then holds of groups, and a pick costs the rows of its columns.
 
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S.
-    target : array of shape (d,)
-        The numbers t, not negative, up to a common factor.
-    n_picks : int
-        How many to pick, at most the columns that are not barred.
-    forced : array of bool of shape (d,), optional
-        Columns to pick before all others.
-    barred : array of bool of shape (d,), optional
-        Columns not to pick.
-    groups : array of int of shape (d,), optional
-        The number of the group of each column, from 0; each column is its own by default.
-    budget : Budget, optional
-        What columns cost: each pick then gains most per cost among those that still fit.
-
-    Returns
-    -------
-    picks : array of int of shape (n_picks,)
-        The columns in the order picked; the first one of equally good ones. Fewer where the
-        budget is spent.
-    gains : array of shape (d,)
-        For the columns not picked: the alignment with one of them added.
+    The target holds the numbers t, not negative, up to a common factor; `groups` the number of the
+    group of each column, from 0. Forced columns are picked before all others, barred ones never.
+    With a budget each pick gains most per cost among those that still fit. Returned are the columns
+    in the order picked, the first one of equally good ones, and fewer than `n_picks` where the
+    budget is spent; and for the columns not picked the alignment with one of them added.
 
     Examples
     --------

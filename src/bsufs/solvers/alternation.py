@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from bsufs._typing import Array, Indices
 from bsufs.penalties import ElementPenalty, RowPenalty, row_norms
 from bsufs.scatter import Scatter
 from bsufs.solvers.survival import Survival
-from bsufs.solvers.w_steps import PolarStep, WStep, w_gradient
+from bsufs.solvers.w_steps import PolarStep, WStep
 
 
 @dataclass(frozen=True)
@@ -45,46 +44,10 @@ class Coupling:
         gap = W - copy
         return self.penalty.value(copy) + 0.5 * self.beta * float(np.vdot(gap, gap))
 
-    def criticality(self, W: Array, copy: Array) -> float:
-        """Return the distance of zero from the subdifferential of this coupling in the copy."""
-        pull = self.beta * (copy - W)
-        weight: Any = self.penalty.weight
-        # Rows, or groups of them, that are zero together are counted once.
-        once: Any = 1.0
-        sizes, at_zero = np.abs(copy), np.abs(pull)
-        if isinstance(self.penalty, RowPenalty):
-            groups = np.arange(len(copy)) if self.penalty.groups is None else self.penalty.groups
-            sizes, at_zero = (row_norms(A, groups)[:, None] for A in (copy, pull))
-            once = np.bincount(groups)[groups, None] ** -0.5
-            if self.penalty.row_weights is not None:
-                weight = weight * self.penalty.row_weights[groups, None]
-        s = self.penalty.exponent
-        alive = sizes > 0
-        with np.errstate(invalid="ignore", over="ignore"):
-            slope = weight * s * np.where(alive, sizes, 1.0) ** (s - 2.0) * copy
-        residual = np.where(alive, pull + slope, 0.0)
-        if s == 1.0:
-            # At zero the subdifferential is a ball of radius weight; for s < 1 it is everything.
-            excess = once * np.where(alive, 0.0, np.maximum(at_zero - weight, 0.0))
-            return float(np.hypot(np.linalg.norm(residual), np.linalg.norm(excess)))
-        return float(np.linalg.norm(residual))
-
 
 @dataclass(frozen=True)
 class Problem:
-    """The penalized problem f, with the operator S and one coupling per penalty.
-
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S.
-    row : Coupling or None
-        The row penalty on V; None for no such term.
-    element : Coupling or None
-        The element penalty on U; None for no such term.
-    tau : float
-        Weight of half the squared move of W in one step.
-    """
+    """The penalized problem f: S, a coupling per penalty (None for no such term), tau of W."""
 
     scatter: Scatter
     row: Coupling | None
@@ -108,16 +71,6 @@ class Problem:
         if self.row is not None:
             L = L + self.row.beta * V
         return L
-
-    def criticality(self, W: Array, U: Array, V: Array) -> float:
-        """Return the distance of zero from the subdifferential of f."""
-        in_w = w_gradient(W, self.scatter @ W, self.linear_term(0.0 * W, U, V))
-        parts = [float(np.linalg.norm(in_w))]
-        if self.element is not None:
-            parts.append(self.element.criticality(W, U))
-        if self.row is not None:
-            parts.append(self.row.criticality(W, V))
-        return float(np.linalg.norm(parts))
 
 
 @dataclass(frozen=True)
@@ -173,30 +126,11 @@ def proximal_alternation(
     Every step is a proximal one, so each lowers f by at least tau/2 times its squared move, and the
     iterates converge to a critical point (see the page on convergence).
 
-    Parameters
-    ----------
-    problem : Problem
-        The objective and its weights.
-    W : array of shape (d, m)
-        Orthonormal start.
-    U, V : arrays of shape (d, m), optional
-        Where the copies start; zero by default, as in the authors' code.
-    first_center : array of shape (d, m), optional
-        The point the first W-step stays close to, the start by default. The authors' code has zero,
-        which on orthonormal frames is no pull at all.
-    w_step : WStep, optional
-        How W is updated; one polar step by default.
-    max_iter : int, default=500
-        Iterations at most.
-    tol : float, default=1e-4
-        Stop when ``|f_k - f_(k-1)| / max(1, |f_(k-1)|)`` is smaller.
-    callback : callable, optional
-        Called with a `Progress` after each iteration; a true answer stops the run.
-
-    Returns
-    -------
-    AlternationResult
-        The iterates, histories and the reason for stopping.
+    W starts orthonormal; the copies U and V start at zero by default, as in the authors' code. The
+    first W-step stays close to `first_center`, the start by default; the authors' code has zero,
+    which on orthonormal frames is no pull at all. The change that ends the run is
+    ``|f_k - f_(k-1)| / max(1, |f_(k-1)|)``. A `callback` gets a `Progress` after each iteration; a
+    true answer stops the run.
     """
     w_step = PolarStep() if w_step is None else w_step
     row, element = problem.row, problem.element

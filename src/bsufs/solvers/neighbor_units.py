@@ -20,19 +20,7 @@ def in_neighbor_units(scores: Array, n_neighbors: int, weight: Array | None = No
     mostly are of the same cluster, differ alike in all directions; then every row is scaled to unit
     length. Scaling the columns, or mixing them, changes nothing.
 
-    Parameters
-    ----------
-    scores : array of shape (n, m)
-        The rows, usually their scores on principal components.
-    n_neighbors : int
-        Neighbors of each row, the nearest in angle.
-    weight : array of shape (n,), optional
-        Weights of the rows; a neighbor counts by the weight of the row whose neighbor it is.
-
-    Returns
-    -------
-    array of shape (n, m)
-        Rows of unit length.
+    Neighbors are the nearest in angle; one counts by the weight of the row whose neighbor it is.
 
     References
     ----------

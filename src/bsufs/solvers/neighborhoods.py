@@ -22,14 +22,8 @@ class Neighborhoods:
     rows j around it. Here they are seen with their mean over the rows around i taken off, and in
     units of the mean squared distance there, so that dense and thin regions count alike.
 
-    Parameters
-    ----------
-    scores : array of shape (n, m)
-        Coordinates in which rows are near each other or not.
-    n_neighbors : int
-        Neighbors of each row; fewer where there are too few rows.
-    weight : array of shape (n,), optional
-        How much what is around each row counts.
+    Rows are near each other or not by their scores; `weight` says how much what is around each row
+    counts. There are fewer neighbors where there are too few rows.
 
     Examples
     --------

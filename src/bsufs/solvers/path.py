@@ -41,38 +41,15 @@ class Iterates:
     U: Array
     V: Array
 
-    def spread(self, A: Array, d: int) -> Array:
-        """Return one of the iterates with all d rows."""
-        full = np.zeros((d, A.shape[1]))
-        full[self.rows] = A
-        return full
-
 
 @dataclass(frozen=True)
 class PathResult:
     """The whole path, one entry per step, and the iterates at some of its steps.
 
-    Parameters
-    ----------
-    lambda_row : array of shape (n_iter,)
-        The weight of the row penalty that each step used.
-    n_alive : array of int of shape (n_iter,)
-        Rows that remain after the step.
-    component_variance_ratio : array of shape (n_iter + 1,)
-        tr(W'SW) / tr(S) at the start and after each step.
-    objective_history : array of shape (n_iter + 1,)
-        f at the start and after each step, with the weight of that step.
-    iterates : list of Iterates
-        Of the last step with at least `n_keep` rows, and of the steps after it; without `n_keep`,
-        of all steps whose rows are few.
-    n_iter : int
-        Steps done.
-    stopping_reason : str
-        "path_complete", "max_iter" or "callback".
-    survival : Survival
-        The step at which each row was eliminated.
-    groups : array of int of shape (d,) or None
-        The groups of rows that were eliminated together, and that are counted.
+    Of each step: the weight `lambda_row` it used, and the rows (or groups) that remain. At the
+    start and after each step: tr(W'SW) / tr(S), and f with the weight of that step. The iterates
+    are those of the last step with at least `n_keep` rows; without `n_keep`, of all steps whose
+    rows are few. It stops for "path_complete", "max_iter" or "callback".
     """
 
     lambda_row: Array
@@ -113,41 +90,13 @@ def sparsity_path(
 ) -> PathResult:
     """Follow the path from all rows to as many as there are components.
 
-    Parameters
-    ----------
-    scatter : Scatter
-        The operator S.
-    W : array of shape (d, m)
-        Orthonormal start, usually the leading eigenvectors.
-    p : float
-        Exponent of the row penalty.
-    beta_row : float
-        Tie between W and its row-sparse copy.
-    tau : float
-        Proximal weight of all three variables.
-    element : Coupling, optional
-        The element penalty, with its fixed weight; None for no such term.
-    drop_rate : float, default=0.05
-        Share of the remaining rows that a step eliminates, at least one; while more than 256
-        remain, as many as four such steps would.
-    n_keep : int, optional
-        The number of rows at which the iterates are wanted, where it is known.
-    forced, barred : arrays of bool of shape (d,), optional
-        Rows that are never eliminated, and rows that are at the first step.
-    groups : array of int of shape (d,), optional
-        The number of the group of each row, from 0. Groups are then penalized, eliminated and
-        counted in the place of rows.
-    w_step : WStep, optional
-        How W is updated; one polar step by default.
-    max_iter : int, default=500
-        Steps at most.
-    callback : callable, optional
-        Called with a `Progress` after each step; a true answer stops the run.
-
-    Returns
-    -------
-    PathResult
-        The path, the iterates of some of its steps and the survival of each row.
+    W starts orthonormal, usually as the leading eigenvectors; p, `beta_row` and `tau` are those of
+    the row penalty, and `element` is the element penalty with its fixed weight, if there is one. A
+    step eliminates the share `drop_rate` of the remaining rows, at least one; while more than 256
+    remain, as many as four such steps would. `n_keep` is the number of rows at which the iterates
+    are wanted, where it is known. Forced rows are never eliminated, barred ones at the first step.
+    With `groups`, the number of the group of each row, groups are penalized, eliminated and counted
+    in the place of rows. A `callback` gets a `Progress` after each step; a true answer stops.
     """
     d, m = W.shape
     w_step = PolarStep() if w_step is None else w_step

@@ -18,21 +18,7 @@ from bsufs.solvers.path import PathResult, sparsity_path
 
 @dataclass(frozen=True)
 class Weights:
-    """The weights of the bi-sparse problem, as plain numbers or relative to the data.
-
-    Parameters
-    ----------
-    p, q : float, default=0.5
-        Exponents of the row and of the element penalty.
-    lambda_element : float, default=0.5
-        Weight of the element penalty; relative: the threshold it causes, in units of 1/sqrt(d).
-    beta_row, beta_element : float, default=10.0 and 1.0
-        Ties between W and its copies; relative to ||S||_2.
-    tau : float, default=1e-3
-        Proximal weight; relative to ||S||_2.
-    relative : bool, default=True
-        Whether the weights are measured against the data.
-    """
+    """The weights of the bi-sparse problem, plain or relative to the data, as in `BSUFS`."""
 
     p: float = 0.5
     q: float = 0.5
@@ -124,24 +110,11 @@ def rank_by_path(
 ) -> tuple[Array, PathResult]:
     """Score all features by how long they survive on the sparsity path.
 
-    Parameters
-    ----------
-    model : ScaledModel
-        The operator S and the weights.
-    W : array of shape (d, m)
-        Orthonormal start, usually the leading eigenvectors.
-    forced, duplicates : arrays of bool of shape (d,)
-        Features that are never eliminated, and those for which another one stands.
-    **settings
-        Of `sparsity_path`: how fast, how long, and whom to tell.
+    W starts orthonormal, usually as the leading eigenvectors. Forced features are never eliminated;
+    for duplicates another one stands. The other settings are those of `sparsity_path`.
 
-    Returns
-    -------
-    scores : array of shape (d,)
-        In [0, 1]: larger for features that were eliminated later, at least 1/2 for all that are no
-        duplicates, 0 for constant columns.
-    path : PathResult
-        The path itself.
+    The scores are in [0, 1]: larger for features that were eliminated later, at least 1/2 for all
+    that are no duplicates, 0 for constant columns. The path itself is returned with them.
     """
     path = sparsity_path(
         model.scatter,
