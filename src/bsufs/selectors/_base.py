@@ -92,22 +92,7 @@ class LazyTransform:
         return chosen_columns(X, inherited.get_support())
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
-        """Fit to X, and reduce X to the selected features.
-
-        Parameters
-        ----------
-        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
-            The data.
-        y : None
-            Not used; there for the scikit-learn interface.
-        **fit_params
-            Handed on to `fit`.
-
-        Returns
-        -------
-        array, data frame, sparse matrix or Dask collection of shape (n_samples, k)
-            The selected columns; a Dask collection stays lazy.
-        """
+        """Fit to X, and reduce X to the selected features, lazily where X is a Dask collection."""
         inherited: Any = super()
         if not is_dask(X):
             return inherited.fit_transform(X, y, **fit_params)

@@ -1,7 +1,7 @@
 """Parameters and attributes that repeat in the docstrings of the selectors, said once.
 
-A line `%(name)s` in the docstring of a selector stands for the text of that name here.
-Other percent signs and braces mean nothing, so formulas stay as they are.
+A line `%(name)s` in the docstring of a selector stands for the text of that name here,
+and {name} for its own. Other percent signs and braces mean nothing, so formulas stay as they are.
 """
 
 from __future__ import annotations
@@ -88,6 +88,14 @@ explained_variance_ratio_ : float
     for more than 4096 of them where there are more samples than that.
 explained_variance_curve_ : array of shape (n_features_to_select,)
     The same for the best feature alone, the best two, and so on; with groups, the best group.""",
+    "example": """\
+Examples
+--------
+>>> from sklearn.datasets import load_iris
+>>> from bsufs.selectors import {name}
+>>> selector = {name}(2).fit(load_iris().data)
+>>> selector.transform(load_iris().data).shape
+(150, 2)""",
     "stopping": """\
 n_iter_ : int
     Iterations done.
@@ -98,9 +106,11 @@ stopping_reason_ : str
 
 def fill_docstring(documented: Documented, texts: Mapping[str, str] = _TEXTS) -> Documented:
     """Put the shared texts in the place of their names."""
+    name = getattr(documented, "__name__", "")
     # Under `python -OO` there is no docstring.
     if documented.__doc__:
         documented.__doc__ = _PLACEHOLDER.sub(
-            lambda match: indent(texts[match[2]], match[1]), documented.__doc__
+            lambda match: indent(texts[match[2]].replace("{name}", name), match[1]),
+            documented.__doc__,
         )
     return documented

@@ -93,13 +93,7 @@ class FENPCAFS(ScoringSelector):
     component analysis with fuzzy elastic net for feature selection. IEEE Transactions on Fuzzy
     Systems 32(12).
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from bsufs.selectors import FENPCAFS
-    >>> selector = FENPCAFS(2).fit(load_iris().data)
-    >>> selector.selected_features_
-    array([2, 0])
+    %(example)s
     """
 
     n_components: int | float | str = "auto"

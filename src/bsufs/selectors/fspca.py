@@ -63,13 +63,7 @@ class FSPCA(ScoringSelector):
     Tian, L., Nie, F., Wang, R., Li, X. (2020). Learning feature sparse principal subspace. Advances
     in Neural Information Processing Systems 33.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from bsufs.selectors import FSPCA
-    >>> selector = FSPCA(2, n_components=1).fit(load_iris().data)
-    >>> selector.selected_features_
-    array([2, 0])
+    %(example)s
     """
 
     n_components: int | float | str = "auto"

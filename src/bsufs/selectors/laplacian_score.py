@@ -54,13 +54,7 @@ class LaplacianScore(ScoringSelector):
     He, X., Cai, D., Niyogi, P. (2005). Laplacian score for feature selection. Advances in Neural
     Information Processing Systems 18.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from bsufs.selectors import LaplacianScore
-    >>> selector = LaplacianScore(2).fit(load_iris().data)
-    >>> selector.selected_features_
-    array([2, 3])
+    %(example)s
     """
 
     n_neighbors: int = 5

@@ -36,13 +36,7 @@ class MaxVariance(ScoringSelector):
     Guyon, I., Elisseeff, A. (2003). An introduction to variable and feature selection. Journal of
     Machine Learning Research 3.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from bsufs.selectors import MaxVariance
-    >>> selector = MaxVariance(2).fit(load_iris().data)
-    >>> selector.selected_features_
-    array([2, 0])
+    %(example)s
     """
 
     _accepts_sparse = True

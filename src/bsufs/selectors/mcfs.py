@@ -84,15 +84,7 @@ class MCFS(ScoringSelector):
     Efron, B., Hastie, T., Johnstone, I., Tibshirani, R. (2004). Least angle regression. Annals of
     Statistics 32(2).
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from bsufs.selectors import MCFS
-    >>> X = StandardScaler().fit_transform(load_wine().data)
-    >>> selector = MCFS(4, n_components=2).fit(X)
-    >>> selector.transform(X).shape
-    (178, 4)
+    %(example)s
     """
 
     n_components: int | str = "auto"

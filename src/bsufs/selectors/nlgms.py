@@ -96,14 +96,7 @@ class NLGMS(ScoringSelector):
     embedding and self-representation for unsupervised learning. Knowledge-Based Systems. Public
     code: https://github.com/hrbai/NLGMS.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from bsufs.selectors.nlgms import NLGMS
-    >>> X = load_wine().data
-    >>> selector = NLGMS(4).fit(X)
-    >>> selector.transform(X).shape
-    (178, 4)
+    %(example)s
     """
 
     n_components: int | str = "auto"

@@ -45,13 +45,7 @@ class PCARowNorms(ScoringSelector):
     Xiu, X., Huang, C., Shang, P., Liu, W. (2025). Bi-Sparse Unsupervised Feature Selection. IEEE
     Transactions on Image Processing.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from bsufs.selectors import PCARowNorms
-    >>> selector = PCARowNorms(2, n_components=1).fit(load_iris().data)
-    >>> selector.selected_features_
-    array([2, 0])
+    %(example)s
     """
 
     n_components: int | float | str = "auto"

@@ -44,13 +44,7 @@ class RandomSelector(ScoringSelector):
     Guyon, I., Elisseeff, A. (2003). An introduction to variable and feature selection. Journal of
     Machine Learning Research 3.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from bsufs.selectors import RandomSelector
-    >>> X = load_iris().data
-    >>> RandomSelector(2, random_state=0).fit_transform(X).shape
-    (150, 2)
+    %(example)s
     """
 
     random_state: Any = None

@@ -105,14 +105,7 @@ class RNE(ScoringSelector):
     Liu, Y., Ye, D., Li, W., Wang, H., Gao, Y. (2020). Robust neighborhood embedding for
     unsupervised feature selection. Knowledge-Based Systems 193.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from bsufs.selectors.rne import RNE
-    >>> X = load_wine().data
-    >>> selector = RNE(4).fit(X)
-    >>> selector.transform(X).shape
-    (178, 4)
+    %(example)s
     """
 
     n_components: int | str = "auto"

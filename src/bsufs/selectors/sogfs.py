@@ -96,14 +96,7 @@ class SOGFS(ScoringSelector):
     Nie, F., Zhu, W., Li, X. (2016). Unsupervised feature selection with structured graph
     optimization. AAAI.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from bsufs.selectors.sogfs import SOGFS
-    >>> X = load_wine().data
-    >>> selector = SOGFS(4, n_components=2, n_clusters=3).fit(X)
-    >>> selector.transform(X).shape
-    (178, 4)
+    %(example)s
     """
 
     n_components: int | str = "auto"

@@ -91,13 +91,7 @@ class SPCAPSD(ScoringSelector):
     Zheng, J., Zhang, X., Liu, Y., Jiang, W., Huo, K., Liu, L. (2023). Fast sparse PCA via positive
     semidefinite projection for unsupervised feature selection. arXiv:2309.06202.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from bsufs.selectors import SPCAPSD
-    >>> selector = SPCAPSD(2).fit(load_iris().data)
-    >>> selector.selected_features_
-    array([2, 3])
+    %(example)s
     """
 
     lambda_row: float | str = "auto"

@@ -66,13 +66,7 @@ class SPCAFS(ScoringSelector):
     unsupervised feature selection. IEEE Transactions on Pattern Analysis and Machine Intelligence
     45(4).
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from bsufs.selectors import SPCAFS
-    >>> selector = SPCAFS(2, n_components=2).fit(load_iris().data)
-    >>> selector.selected_features_
-    array([2, 0])
+    %(example)s
     """
 
     n_components: int | float | str = "auto"

@@ -87,15 +87,7 @@ class UDFS(ScoringSelector):
     Yang, Y., Shen, H. T., Ma, Z., Huang, Z., Zhou, X. (2011). l2,1-norm regularized discriminative
     feature selection for unsupervised learning. IJCAI.
 
-    Examples
-    --------
-    >>> from sklearn.datasets import load_wine
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> from bsufs.selectors import UDFS
-    >>> X = StandardScaler().fit_transform(load_wine().data)
-    >>> selector = UDFS(4, n_components=3).fit(X)
-    >>> selector.transform(X).shape
-    (178, 4)
+    %(example)s
     """
 
     n_components: int | str = "auto"
