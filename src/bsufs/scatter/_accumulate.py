@@ -32,14 +32,8 @@ class ScatterAccumulator:
     While there are fewer rows than features the rows themselves are kept, since they are smaller
     than S; from then on only the mean and S. Two batches with means a, b and weights v, w are
     merged by S = S_a + S_b + v w / (v + w) (a - b)(a - b)', which subtracts no large numbers.
-    A column whose smallest and largest entry agree is constant, whatever rounding says.
-
-    Parameters
-    ----------
-    n_features : int
-        Number of columns.
-    order : array of int of shape (n_features,), optional
-        The column that comes first, second and so on in the operator; as they come by default.
+    A column whose smallest and largest entry agree is constant, whatever rounding says. `order` is
+    that of the columns in the operator; as they come by default.
     """
 
     def __init__(self, n_features: int, order: Indices | None = None) -> None:
@@ -72,7 +66,7 @@ class ScatterAccumulator:
             _require_memory_for_square(self.n_features)
         if X.dtype != np.float32:
             self._safe = _SAFE_EXPONENT
-        self._note_extremes(X)
+        self._widen(self._ordered(X.min(axis=0)), self._ordered(X.max(axis=0)))
         self.n_rows += X.shape[0]
         self._kept.append((X, sample_weight))
         if folds:
@@ -99,9 +93,6 @@ class ScatterAccumulator:
             self._shift_mean(self._S, mean, other.total_weight)
         if self._S is not None or self.n_rows >= self.n_features:
             self._fold_kept_rows()
-
-    def _note_extremes(self, X: NDArray[Any] | Beside) -> None:
-        self._widen(self._ordered(X.min(axis=0)), self._ordered(X.max(axis=0)))
 
     def _widen(self, low: NDArray[Any], high: NDArray[Any]) -> None:
         """Note the smallest and largest entries of new rows; choose the unit anew."""

@@ -20,13 +20,7 @@ _COLLINEAR = 1e-10
 class Clearing:
     """X turned into X - (X level) e' - Z coefficients, where e marks the columns of a level.
 
-    Parameters
-    ----------
-    level : array of shape (n_features,)
-        Weights, which sum to one, of the mean that is taken off each row; zero where no such mean
-        is taken off.
-    coefficients : array of shape (n_regressors, n_features)
-        Of the regression on Z.
+    The weights of a level sum to one; they are zero where no mean is taken off the row.
     """
 
     level: Array

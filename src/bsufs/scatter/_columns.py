@@ -19,7 +19,8 @@ from bsufs._typing import Array, Indices
 from bsufs.scatter._base import RIDGE, Scatter, ridged_cholesky
 from bsufs.scatter._clearing import nothing_left, whitening
 from bsufs.scatter._dense import LARGEST_GRAM, FactoredScatter, gains_by_gram
-from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix, pairs_of_operator
+from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix
+from bsufs.scatter._krylov import KrylovSpace
 
 # So few bytes of columns are solved faster here than by sending products around.
 _SMALL_HERE = 2**26
@@ -142,7 +143,7 @@ class ColumnScatter(Scatter):
                 (self._remembered["gram"],) = compute([total(self.each(_sample_gram))])
             values, left = pairs_of_matrix(self._remembered["gram"], n_wanted, most)
         else:
-            values, left = pairs_of_operator(self._sample_product, self.n_rows, n_wanted)
+            values, left = KrylovSpace(self._sample_product, self.n_rows).largest(n_wanted)
         images = self.gathered(self.each(_transposed_image, call(_same, left)))
         return from_other_side(values, images, n_wanted, most)
 

@@ -12,7 +12,8 @@ from scipy import linalg
 from bsufs._typing import Array, Indices
 from bsufs.scatter._base import RIDGE, Scatter, batches, ridged_cholesky
 from bsufs.scatter._clearing import Clearing, clear_matrix, clear_rows
-from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix, pairs_of_operator
+from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix
+from bsufs.scatter._krylov import KrylovSpace
 
 # With more samples than this, products with the data are cheaper than their Gram matrix.
 LARGEST_GRAM = 4096
@@ -116,7 +117,7 @@ class FactoredScatter(Scatter):
                 self._remembered["gram"] = np.asarray(sum(products))
             values, left = pairs_of_matrix(self._remembered["gram"], n_wanted, most)
         else:
-            values, left = pairs_of_operator(self._sample_product, self.Xc.shape[0], n_wanted)
+            values, left = KrylovSpace(self._sample_product, self.Xc.shape[0]).largest(n_wanted)
         return from_other_side(values, self._transposed_product(left), n_wanted, most)
 
     def _sample_product(self, y: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import linalg
 
 from bsufs._linalg import some_eigenpairs
-from bsufs._typing import Array, Mask
+from bsufs._typing import Array
 from bsufs.scatter._krylov import KrylovSpace
 
 NumberWanted = Callable[[Array], int]
@@ -39,13 +39,6 @@ def pairs_of_matrix(A: Array, n_wanted: NumberWanted, most: int) -> tuple[Array,
         count = min(4 * count, size)
 
 
-def pairs_of_operator(
-    product: Callable[[Array], Array], size: int, n_wanted: NumberWanted
-) -> tuple[Array, Array]:
-    """Return the largest eigenpairs of a symmetric operator."""
-    return KrylovSpace(product, size).largest(n_wanted)
-
-
 def from_other_side(
     values: Array, images: Array, n_wanted: NumberWanted, most: int
 ) -> tuple[Array, Array]:
@@ -56,7 +49,8 @@ def from_other_side(
     m = n_wanted(values)
     m = m if m <= values.size else most
     values = values[:m]
-    sound = sound_values(values, max(images.shape))
+    # The others are rounding of the largest.
+    sound = values > np.finfo(np.float64).eps * values.max(initial=0.0) * max(images.shape)
     basis = images[:, :m][:, sound]
     missing = m - basis.shape[1]
     if missing:
@@ -66,8 +60,3 @@ def from_other_side(
     # Householder QR leaves an orthonormal set as it is, up to sign.
     frame, _ = linalg.qr(basis, mode="economic", check_finite=False)
     return np.concatenate([values[sound], np.zeros(missing)]), frame
-
-
-def sound_values(values: Array, size: int) -> Mask:
-    """Return which eigenvalues of a matrix of some size are more than rounding of the largest."""
-    return values > np.finfo(np.float64).eps * values.max(initial=0.0) * size

@@ -16,7 +16,8 @@ from bsufs._typing import Array, Indices
 from bsufs.scatter._accumulate import safe_unit_exponent
 from bsufs.scatter._base import BATCH_BYTES, Scatter
 from bsufs.scatter._clearing import Clearing, nothing_left, weighted_mean, whitening
-from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix, pairs_of_operator
+from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix
+from bsufs.scatter._krylov import KrylovSpace
 
 # Up to this size the Gram matrix of the shorter side is small beside what else is there.
 _SMALL = 128
@@ -66,7 +67,10 @@ class SparseScatter(Scatter):
     ) -> None:
         if sample_weight is not None and not sample_weight.all():
             X, sample_weight = X.tocsr()[sample_weight > 0], sample_weight[sample_weight > 0]
-        X = _without_duplicates(sparse.csr_array(X))
+        X = sparse.csr_array(X)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         n, d = X.shape
         self.shape = (d, d)
         self.max_rank = min(max(n - 1, 1), d)
@@ -87,9 +91,9 @@ class SparseScatter(Scatter):
             indices = place[indices]
         self._X = _csr(data, indices, indptr, d)
         self._weight = sample_weight
-        self._mean: Array = self._column_sums() / self.total_weight
+        ones = np.ones(n) if sample_weight is None else sample_weight
+        self._mean: Array = self._X.T @ ones / self.total_weight
         self._variation: Array = self._squared_deviations()
-
         self._low_rank: _LowRank | None = None
 
     def without(self, level: Array, regressors: Array, sample_weight: Array | None) -> Scatter:
@@ -115,10 +119,6 @@ class SparseScatter(Scatter):
         after = self._variation + other._low_rank.of_diagonal()
         other._variation = np.where(nothing_left(self._variation, after), 0.0, after)
         return other
-
-    def _column_sums(self) -> Array:
-        weight = np.ones(self._X.shape[0]) if self._weight is None else self._weight
-        return self._X.T @ weight
 
     def _squared_deviations(self) -> Array:
         """Return the diagonal of S, exactly zero for constant columns.
@@ -243,14 +243,13 @@ class SparseScatter(Scatter):
         if d <= n:
             if d <= _SMALL:
                 return pairs_of_matrix(self._block(slice(None), slice(None)), n_wanted, most)
-            return pairs_of_operator(self._product, d, n_wanted)
+            return KrylovSpace(self._product, d).largest(n_wanted)
         if n <= _SMALL:
             gram = self._centered(self._centered_transpose(np.eye(n)))
             values, left = pairs_of_matrix(gram, n_wanted, most)
         else:
-            values, left = pairs_of_operator(
-                lambda v: self._centered(self._centered_transpose(v)), n, n_wanted
-            )
+            space = KrylovSpace(lambda v: self._centered(self._centered_transpose(v)), n)
+            values, left = space.largest(n_wanted)
         return from_other_side(values, self._centered_transpose(left), n_wanted, most)
 
 
@@ -258,15 +257,6 @@ def _csr(data: Array, indices: Any, indptr: Any, d: int) -> Any:
     """Return a CSR array over memory that is there, without the checks of its constructor."""
     X = sparse.csr_array((indptr.size - 1, d), dtype=np.float64)
     X.data, X.indices, X.indptr = data, indices, indptr
-    return X
-
-
-def _without_duplicates(X: Any) -> Any:
-    """Return a CSR array in which no entry is stored in several parts."""
-    if X.has_canonical_format:
-        return X
-    X = X.copy()
-    X.sum_duplicates()
     return X
 
 

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bsufs._threads import threads_for
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._dask_input import check_columns, chosen_columns, is_dask
-from bsufs.selectors._data import FitData
+from bsufs.selectors._data import ColumnProblem, FitData
 from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._groups import Groups, parsed_budget
 from bsufs.selectors._html import selection_html
@@ -54,6 +54,21 @@ class Scored:
     ties_by_index: bool = False
     explained_curve: Callable[[Indices], Array] | None = None
     when_number_is_known: Callable[[int], None] | None = None
+
+    @classmethod
+    def by_place(
+        cls, problem: ColumnProblem, best_first: Indices, auto_n_features: Callable[[Indices], int]
+    ) -> Scored:
+        """Score the columns of a problem, given best first, from 1 down to 0."""
+        scores = np.empty(best_first.size)
+        scores[best_first] = 1.0 - np.arange(best_first.size) / best_first.size
+        return cls(
+            scores=problem.by_column(scores),
+            variances=problem.by_column(problem.scatter.diagonal()),
+            position=problem.place,
+            auto_n_features=auto_n_features,
+            explained_curve=problem.explained_curve,
+        )
 
 
 def in_order_of_rank(

@@ -121,7 +121,8 @@ class DaskData(FitData):
 
     @property
     def _cut_by_columns(self) -> bool:
-        return cut_by_columns(self.X)
+        """Whether the columns of X stay with the workers, or S is summed over its rows."""
+        return not _is_frame(self.X) and bool(self.X.shape[0] < self.X.shape[1])
 
     def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
         """Return a sample of the rows, here or with the workers."""
@@ -193,11 +194,6 @@ def _shares(
     X: Array, rows: Indices | None, weight: Array | None, found: Sequence[Clusters]
 ) -> Array:
     return _as_local_rows(X, rows, weight).shares_beyond_chance(found)
-
-
-def cut_by_columns(X: Any) -> bool:
-    """Return whether the columns of X stay with the workers, or S is summed over its rows."""
-    return not _is_frame(X) and bool(X.shape[0] < X.shape[1])
 
 
 def _is_frame(X: Any) -> bool:

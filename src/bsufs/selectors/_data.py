@@ -22,20 +22,9 @@ class FitData:
     """Checked data, to be fitted and asked by as many as want to: `fit` takes it in place of X.
 
     Features are numbered as the columns of X, except in `ordered` and `scatter`, which have them in
-    an order that depends on their contents alone (see `canonical_order`).
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        Finite numbers; never changed.
-    sample_weight : array of shape (n_samples,), optional
-        Non-negative weights, not all zero.
-    names : sequence of str, optional
-        Names of the features.
-    nuisance : Nuisance, optional
-        What `scatter`, `variances`, `columns` and `some_rows` are cleared of; X itself is not.
-    groups : sequence or dict, optional
-        Which features are kept or left out together, for selectors that are given no `groups`.
+    an order that depends on their contents alone (see `canonical_order`). What a `nuisance` says is
+    taken off `scatter`, `variances`, `columns` and `some_rows`, never off X itself; `groups` are
+    for selectors that are given none.
     """
 
     def __init__(

@@ -28,12 +28,7 @@ _COLLINEAR = 1e-10
 class Nuisance:
     """What the rows of a fit are cleared of: their means over some columns, and regressors.
 
-    Parameters
-    ----------
-    columns : KnownColumns
-        The columns of X that it is about.
-    regressors : array of shape (n_samples, n_regressors)
-        Numbers; groups are coded by a column for each but the last.
+    Groups are coded by a regressor for each but the last.
     """
 
     columns: KnownColumns

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -43,9 +42,10 @@ class StreamedSelector(BaseSelector):
     adjust_for: Any
     center_rows: bool
 
-    def _sample(self) -> RowSample | None:
+    def _sample(self) -> Any:
         """Return where the rows go that the method wants to look at; None if it wants none."""
-        return None
+        size = self._option("max_samples")
+        return None if size is None else RowSample(size, self._option("random_state"))
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Score and rank the features, and select the best.
@@ -288,6 +288,9 @@ class StreamData(FitData):
     def __init__(self, stream: RowStream) -> None:
         super().__init__(None)
         self._stream = stream
+        self.order = stream.key.order()
+        self.scatter = stream.scatter(self.order)
+        self.variances = self._scatter_variances()
 
     @property
     def n_features(self) -> int:
@@ -298,21 +301,6 @@ class StreamData(FitData):
     def kept_shape(self) -> tuple[int, int]:
         """Rows and columns of what there is to work on: of many rows no more than S is kept."""
         return min(self._stream.n_rows, self.n_features), self.n_features
-
-    @cached_property
-    def order(self) -> Indices:
-        """The column that comes first, second and so on in `scatter`."""
-        return self._stream.key.order()
-
-    @cached_property
-    def scatter(self) -> Scatter:
-        """The scatter operator, its columns in their order."""
-        return self._stream.scatter(self.order)
-
-    @cached_property
-    def variances(self) -> Array:
-        """The variance of each feature, zero where all its entries agree."""
-        return self._scatter_variances()
 
     def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
         """Return the sample that the stream has drawn, with the columns of a problem."""

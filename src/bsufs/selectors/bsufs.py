@@ -63,9 +63,7 @@ class BSUFS(StreamedSelector):
         How many features to keep: a number, a share of those not in `never_keep`, or "auto": the
         fewest that explain, by linear regression, as much variance as the components at the start
         do (with a fixed `lambda_row`: the features whose row is not zero).
-    n_components : int, float or "auto", default="auto"
-        The paper's m: a number; a share of the total variance to reach; or "auto", the number of
-        principal components above the noise edge (parallel analysis, see Notes), at most 64.
+    %(n_components)s
     lambda_row : "path" or float, default="path"
         Weight of the row penalty, the paper's lambda_1. "path" follows the whole path and ranks by
         survival. A number with ``scale="relative"`` is the threshold it causes, as a share of the
@@ -251,7 +249,12 @@ class BSUFS(StreamedSelector):
     )
 
     def _fit(self, data: FitData) -> Scored:
-        self._require_survival_on_the_path()
+        if self.tie_break == "index" and self.lambda_row == "path":
+            # It needs the rows that are left at the end.
+            raise ValueError(
+                "tie_break must be 'survival' when lambda_row is 'path', got 'index'. Give "
+                "lambda_row a number to rank as the authors' code does."
+            )
         forced, barred = self._forced_and_barred()
         k = self._asked_number(forced, barred)
         problem = ColumnProblem.of(data, barred)
@@ -263,7 +266,16 @@ class BSUFS(StreamedSelector):
             duplicates = find_duplicates(scatter, forced[order], groups)
         values, W = self._first_frame(scatter, order)
         self.n_components_ = W.shape[1]
-        model = self._weights().scaled_to(scatter, values[0], W.shape[1], groups)
+        weights = Weights(
+            p=self.p,
+            q=self.q,
+            lambda_element=self.lambda_element,
+            beta_row=self.beta_row,
+            beta_element=self.beta_element,
+            tau=self.tau,
+            relative=self.scale == "relative",
+        )
+        model = weights.scaled_to(scatter, values[0], W.shape[1], groups)
         solve = self._follow_path if self.lambda_row == "path" else self._alternate
         scores, auto_n_features, when_number_is_known = solve(
             problem, model, W, forced[order], duplicates, k
@@ -388,17 +400,6 @@ class BSUFS(StreamedSelector):
         self.row_sparse_components_ = transposed(iterates.V)
         self.element_sparse_components_ = transposed(iterates.U)
 
-    def _weights(self) -> Weights:
-        return Weights(
-            p=self.p,
-            q=self.q,
-            lambda_element=self.lambda_element,
-            beta_row=self.beta_row,
-            beta_element=self.beta_element,
-            tau=self.tau,
-            relative=self.scale == "relative",
-        )
-
     def _first_frame(self, scatter: Scatter, order: Indices) -> tuple[Array, Array]:
         """Return the leading eigenvalues and the frame to start from."""
         if not isinstance(self.init, str):
@@ -443,14 +444,6 @@ class BSUFS(StreamedSelector):
                 "the Q factor of numpy.linalg.qr(init)."
             )
         return W
-
-    def _require_survival_on_the_path(self) -> None:
-        """Raise an error for a ranking by index, which needs the rows that are left at the end."""
-        if self.tie_break == "index" and self.lambda_row == "path":
-            raise ValueError(
-                "tie_break must be 'survival' when lambda_row is 'path', got 'index'. Give "
-                "lambda_row a number to rank as the authors' code does."
-            )
 
     def _make_w_step(self) -> WStep:
         if self.w_step == "trust-region":

@@ -20,7 +20,7 @@ from bsufs.selectors._cluster_shares import Clusters, SampleOfRows
 from bsufs.selectors._columns import find_duplicates
 from bsufs.selectors._data import ColumnProblem, FitData
 from bsufs.selectors._parameters import COUNT, NUMBER_OF_COMPONENTS, constraints
-from bsufs.selectors._row_sample import DistinctRows, RowSample
+from bsufs.selectors._row_sample import DistinctRows
 from bsufs.selectors._streaming import StreamedSelector
 from bsufs.solvers.alignment import aligned_columns
 from bsufs.solvers.components import noise_edge, principal_frame
@@ -174,9 +174,6 @@ class ClusterAlignment(StreamedSelector):
         max_samples=[Interval(Integral, 2, None, closed="left")],
     )
 
-    def _sample(self) -> RowSample:
-        return RowSample(self.max_samples, self.random_state)
-
     def _fit(self, data: FitData) -> Scored:
         forced, barred = self._forced_and_barred()
         problem = ColumnProblem.of(data, barred)
@@ -191,14 +188,10 @@ class ClusterAlignment(StreamedSelector):
         units = self._groups.among(problem.order)
         asked = self._asked_number(*self._forced_and_barred()) or 0
         best_first = self._picked(scatter, shares, shares > by_chance, forced, units, asked)
-        scores = np.empty(best_first.size)
-        scores[best_first] = 1.0 - np.arange(best_first.size) / best_first.size
-        return Scored(
-            scores=problem.by_column(scores),
-            variances=problem.by_column(scatter.diagonal()),
-            position=problem.place,
-            auto_n_features=lambda best: self._fewest_that_agree(best, problem, sample, targets),
-            explained_curve=problem.explained_curve,
+        return Scored.by_place(
+            problem,
+            best_first,
+            lambda best: self._fewest_that_agree(best, problem, sample, targets),
         )
 
     def _fewest_that_agree(

@@ -16,7 +16,7 @@ from bsufs.selectors._cluster_shares import SampleOfRows
 from bsufs.selectors._columns import find_duplicates
 from bsufs.selectors._data import ColumnProblem, FitData
 from bsufs.selectors._parameters import COUNT, constraints
-from bsufs.selectors._row_sample import DistinctRows, RowSample
+from bsufs.selectors._row_sample import DistinctRows
 from bsufs.selectors._streaming import StreamedSelector
 from bsufs.solvers.alignment import greedy_ratio
 from bsufs.solvers.components import start_frame
@@ -117,9 +117,6 @@ class NeighborAlignment(StreamedSelector):
         n_components=COUNT, max_samples=[Interval(Integral, 2, None, closed="left")]
     )
 
-    def _sample(self) -> RowSample:
-        return RowSample(self.max_samples, self.random_state)
-
     def _fit(self, data: FitData) -> Scored:
         forced, barred = self._forced_and_barred()
         problem = ColumnProblem.of(data, barred)
@@ -132,15 +129,9 @@ class NeighborAlignment(StreamedSelector):
         best_first = self._picked(
             problem, sample, sample @ vectors[:, : self.n_components_], forced
         )
-        scores = np.empty(best_first.size)
-        scores[best_first] = 1.0 - np.arange(best_first.size) / best_first.size
         goal = float(start_frame(scatter, "auto")[0].sum()) / scatter.trace()
-        return Scored(
-            scores=problem.by_column(scores),
-            variances=problem.by_column(scatter.diagonal()),
-            position=problem.place,
-            auto_n_features=lambda best_first: problem.fewest_that_explain(goal, best_first),
-            explained_curve=problem.explained_curve,
+        return Scored.by_place(
+            problem, best_first, lambda best: problem.fewest_that_explain(goal, best)
         )
 
     def _picked(
