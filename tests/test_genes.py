@@ -112,6 +112,19 @@ def test_annotations_can_be_written(tmp_path):
     assert "layer" not in found.uns["bsufs"]["params"]
 
 
+@pytest.mark.filterwarnings("ignore:Trying to modify attribute")
+def test_a_part_of_an_object_is_annotated_and_the_whole_is_not():
+    adata = normalized()
+    part = adata[:200, 5:]
+    genes.select_genes(part, np.int64(7), must_keep=pd.Index(["RPS6"]))
+    assert len(selected(part)) == 7
+    assert part.uns["bsufs"]["params"] == {
+        "n": 7, "must_keep": ["RPS6"], "purpose": "clusters", "normalize": False,
+        "noise_units": True,
+    }  # fmt: skip
+    assert (list(adata.var), list(adata.uns)) == ([], [])
+
+
 def test_a_backed_file_is_read_in_chunks(tmp_path, monkeypatch):
     adata = counts()
     dense = adata.copy()
@@ -225,6 +238,7 @@ def refusal(call, *words, **settings):
         ({"batch_key": "kind1"}, "every batch must have at least two cells, but '1'"),
         ({"batch_key": "same"}, "must tell two batches apart, got one"),
         ({"batch_key": "gaps"}, "must name a batch for every cell"),
+        ({"n": 0}, "n must be at least 1"),
         ({"seed": 1}, "ClusterAlignment, which has no parameter 'seed'"),
     ],
 )

@@ -22,6 +22,9 @@ _CHUNK_NUMBERS = 2**24
 # Genes of similar means, whose usual noise is told, and how many genes are looked at in the end.
 _NOISE_GROUPS, _LEAST_IN_GROUP = 20, 10
 _MOST_GENES = 4000
+# Parameters that are written down in the object.
+_RECORDED = ("purpose", "n", "layer", "batch_key", "must_keep", "never_keep", "min_cells")
+_RECORDED += ("max_mean", "normalize")
 
 
 def select_genes(
@@ -121,6 +124,7 @@ def select_genes(
     >>> adata.var_names[adata.var["bsufs_selected"]].size
     8
     """
+    given = {name: value for name, value in locals().items() if name in _RECORDED}
     cells = _Cells.of(adata, layer)
     names = adata.var_names
     _check_names(names)
@@ -154,18 +158,7 @@ def select_genes(
     if forced.any():
         parameters["must_keep"] = np.flatnonzero(forced[genes]).tolist()
     selector = _fitted(cells, genes, batches, purpose, n, parameters)
-    given = {
-        "purpose": purpose,
-        "n": n,
-        "layer": layer,
-        "batch_key": batch_key,
-        "must_keep": must_keep,
-        "never_keep": never_keep,
-        "min_cells": min_cells,
-        "max_mean": max_mean,
-        "normalize": normalize,
-        "noise_units": noise_units,
-    }
+    given["noise_units"] = noise_units
     annotated = adata.copy() if copy else adata
     _annotate(annotated, selector, genes, key_added, given)
     return annotated if copy else None
@@ -363,6 +356,8 @@ def _check_number(n: int | float | str, n_candidates: int, forced: Mask) -> None
                 "are expressed. Loosen them."
             )
         return
+    if n < 1:
+        raise ValueError(f"n must be at least 1, a share between 0 and 1, or 'auto', got {n}.")
     if n > n_candidates:
         raise ValueError(
             f"n must be at most {n_candidates}, the number of genes that are expressed and pass "
@@ -468,13 +463,11 @@ def _annotate(adata: Any, selector: Any, genes: Indices, key: str, given: dict[s
     found = {f"{key}_selected": selected, f"{key}_rank": ranks, f"{key}_score": scores}
     var = adata.var.assign(**found)
     params = {
-        name: value if isinstance(value, str | int | float) else [str(one) for one in value]
+        name: value if np.ndim(value) == 0 else [str(one) for one in value]
         for name, value in given.items()
+        # What is not there cannot be written to a file.
         if value is not None
     }
-    adata.uns[key] = {
-        "params": params,
-        "selector": type(selector).__name__,
-        "version": bsufs.__version__,
-    }
+    method = {"selector": type(selector).__name__, "version": bsufs.__version__}
     adata.var = var
+    adata.uns[key] = {"params": params, **method}
