@@ -227,6 +227,15 @@ def cleared(name: str) -> dict[str, float]:
     }
 
 
+def chosen_number(name: str, label: str) -> list[float]:
+    """Return the number of columns that "auto" keeps and its ACC, then those of 50 columns."""
+    X, y = load(name)
+    kept = SELECTORS[label]("auto").fit(X)
+    order = np.argsort(kept.ranking_)
+    k = int(kept.support_.sum())
+    return [k, accuracy(X[:, order[:k]], y), accuracy(X[:, order[:50]], y)]
+
+
 def show(first: str, heads: Iterable[str], rows: Iterable[Iterable[Any]], digits: int = 1) -> None:
     """Print a Markdown table of numbers."""
     cells = (
@@ -339,12 +348,25 @@ def print_cleared(names: list[str], cleared: Callable[..., Any]) -> None:
     show("ACC", list(found[names[0]]), rows)
 
 
+def print_auto(names: list[str], chosen_number: Callable[..., Any]) -> None:
+    """Print how many columns "auto" keeps, and what they are worth beside 50 of the same."""
+    rows = []
+    for name in names:
+        found = [chosen_number(name, label) for label in FLAGSHIPS[::-1]]
+        rows.append([name, *(cell for k, *accs in found for cell in (float(k), *accs))])
+    if len(rows) > 1:
+        rows.append(["**mean**", *np.mean([row[1:] for row in rows], axis=0)])
+    heads = [f"{label}: {what}" for label in FLAGSHIPS[::-1] for what in ("k", "ACC", "ACC of 50")]
+    show("auto", heads, rows)
+
+
 PARTS = {
     "methods": (print_methods, measured),
     "stability": (print_stability, stability),
     "variants": (print_variants, variants),
     "alternatives": (print_several, several),
     "criteria": (print_criteria, chosen),
+    "auto": (print_auto, chosen_number),
     "published": (print_published, best_by_labels),
     "cleared": (print_cleared, cleared),
 }

@@ -78,6 +78,17 @@ def write_tables(folder):
     wines = wide.iloc[:, :13]
     wines.insert(0, "id", [f"w{row}" for row in range(60)])
     wines.assign(kind=np.repeat(["red", "white"], 30)).to_csv(folder / "wines.csv", index=False)
+    sensors = {
+        f"{place}.{what}": wide[f"c{j}"]
+        for j, (place, what) in enumerate(
+            (place, what)
+            for place in ("roof", "hall", "cellar", "attic")
+            for what in ("cold", "damp")
+        )
+    }
+    pd.DataFrame(sensors).to_csv(folder / "sensors.csv", index=False)
+    (folder / "groups.csv").write_text("column,group\nc1,first\nc2,first\n")
+    (folder / "prices.csv").write_text("".join(f"c{j},{1 + j % 4}\n" for j in range(13)))
     gaps = wide.iloc[:, :6].copy()
     gaps.iloc[3, 1] = np.nan
     gaps.to_csv(folder / "gaps.csv", index=False)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize
 
 from bsufs.penalties import (
     ElementPenalty,
@@ -598,3 +599,54 @@ def test_shapes_are_checked():
     for call in (penalty.value, row_norms):
         with pytest.raises(ValueError, match="A must have 2 dimensions, got 1"):
             call(np.ones(3))
+
+
+@pytest.mark.parametrize("s", [0.0, 0.5, 0.7, 1.0])
+def test_a_group_is_a_row_of_all_its_entries(s):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((7, 3))
+    groups = np.array([0, 2, 1, 0, 2, 2, 3])
+    omega = np.array([1.0, 0.0, 0.5, np.inf])
+    penalty = RowPenalty(0.4, s, omega, groups)
+    plain = RowPenalty(0.4, s, groups=groups)
+    expected, value = np.empty_like(A), 0.0
+    for group, weight in enumerate(omega):
+        flat = A[groups == group].reshape(1, -1)
+        alone = RowPenalty(0.4, s, np.array([weight]))
+        expected[groups == group] = alone.prox(flat, 2.0).reshape(-1, 3)
+        value += RowPenalty(0.4, s).value(flat)
+    np.testing.assert_allclose(penalty.prox(A, 2.0), expected, rtol=1e-14)
+    assert plain.value(A) == pytest.approx(value, rel=1e-14)
+    assert penalty.value(A) == np.inf
+    np.testing.assert_array_equal(
+        RowPenalty(0.4, s, groups=np.arange(7)).prox(A, 2.0), RowPenalty(0.4, s).prox(A, 2.0)
+    )
+    assert penalty != plain
+    assert hash(plain) == hash(RowPenalty(0.4, s, groups=groups.copy()))
+
+
+@pytest.mark.parametrize("s", [0.5, 1.0])
+def test_no_other_matrix_beats_the_prox_of_groups(s):
+    rng = np.random.default_rng(1)
+    A, groups = rng.standard_normal((6, 2)), np.array([0, 0, 1, 1, 1, 2])
+    penalty = RowPenalty(0.6, s, groups=groups)
+    found = penalty.prox(A, 1.0)
+
+    def objective(X):
+        return penalty.value(X) + 0.5 * np.sum((X - A) ** 2)
+
+    starts = [found, A, *(A * rng.integers(2, size=3)[groups][:, None] for _ in range(3))]
+    for X in starts:
+        result = optimize.minimize(lambda x: objective(x.reshape(6, 2)), X.ravel(), tol=1e-8)
+        assert objective(found) <= result.fun + 1e-9
+        assert objective(found) <= objective(X)
+
+
+def test_group_norms_over_the_whole_range():
+    A = np.array(
+        [[3e200, 0.0], [0.0, 4e200], [3e-200, 0.0], [4e-200, 0.0], [0.0, 0.0], [np.inf, 1.0]]
+    )
+    found = row_norms(A, np.array([0, 0, 1, 1, 2, 3]))[[0, 2, 4, 5]]
+    np.testing.assert_allclose(found, [5e200, 5e-200, 0.0, np.inf], rtol=1e-14)
+    with pytest.raises(ValueError, match="each of the 1 groups of rows"):
+        RowPenalty(1.0, 0.5, np.ones(2), np.zeros(2, dtype=int)).value(np.ones((2, 2)))

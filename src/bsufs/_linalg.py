@@ -1,4 +1,4 @@
-"""Symmetric matrices: some of their eigenpairs, and solves by the Cholesky factor."""
+"""Some eigenpairs of symmetric matrices, solves by the Cholesky factor, and sums over groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 
 Map: TypeAlias = Callable[[Array], Array]
 
@@ -73,3 +73,8 @@ def cholesky_solver(A: Array) -> Map:
     # What LAPACK sees of a row-major matrix is its transpose, which is the same: no copy.
     factor = linalg.cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
     return lambda b: np.asarray(linalg.cho_solve(factor, b, check_finite=False))
+
+
+def group_sums(groups: Indices, values: Array, n_groups: int = 0) -> Array:
+    """Return the sum of values over each group, of which there are at least so many."""
+    return np.asarray(np.bincount(groups, values, minlength=n_groups), dtype=np.float64)

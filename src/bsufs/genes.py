@@ -23,8 +23,8 @@ _CHUNK_NUMBERS = 2**24
 _NOISE_GROUPS, _LEAST_IN_GROUP = 20, 10
 _MOST_GENES = 4000
 # Parameters that are written down in the object.
-_RECORDED = ("purpose", "n", "layer", "batch_key", "must_keep", "never_keep", "min_cells")
-_RECORDED += ("max_mean", "normalize")
+_RECORDED = {"purpose", "n", "layer", "batch_key", "must_keep", "never_keep", "min_cells"}
+_RECORDED |= {"max_mean", "normalize"}
 
 
 def select_genes(

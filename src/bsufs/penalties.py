@@ -358,13 +358,15 @@ def _halley(u: Floats, w: Floats, s: float, lowest: float, scratch: list[Floats]
     return u
 
 
-def row_norms(A: ArrayLike) -> Floats:
+def row_norms(A: ArrayLike, groups: NDArray[np.intp] | None = None) -> Floats:
     """Return the Euclidean norm of every row, safe from overflow and underflow.
 
     Parameters
     ----------
     A : array of shape (n_rows, n_columns)
         The matrix.
+    groups : array of int of shape (n_rows,), optional
+        The number of the group of each row, from 0: every row then has the norm of its group.
 
     Returns
     -------
@@ -379,6 +381,8 @@ def row_norms(A: ArrayLike) -> Floats:
     array([5.e+200, 0.e+000])
     """
     A = _as_matrix(A)
+    if groups is not None:
+        return _group_norms(A, groups)[groups]
     with np.errstate(over="ignore", under="ignore"):
         squares = np.einsum("ij,ij->i", A, A, dtype=np.float64)
         norms: Floats = np.sqrt(squares)
@@ -388,6 +392,17 @@ def row_norms(A: ArrayLike) -> Floats:
             scale, unit = _scaled_norms(A[unsafe])
             norms[unsafe] = scale * unit
     return norms
+
+
+def _group_norms(A: FloatArray, groups: NDArray[np.intp]) -> Floats:
+    """Return the Frobenius norm of every group of rows; of a single row, exactly its norm."""
+    norms = row_norms(A)
+    scale = np.zeros(int(groups.max(initial=-1)) + 1)
+    np.maximum.at(scale, groups, norms)
+    with np.errstate(invalid="ignore", under="ignore"):
+        relative = np.where(scale[groups] > 0, norms / scale[groups], 0.0)
+        total = scale * np.sqrt(np.bincount(groups, relative**2, minlength=scale.size))
+    return np.where(np.isinf(scale), scale, total)
 
 
 def _scaled_norms(A: FloatArray) -> tuple[Floats, Floats]:
@@ -516,6 +531,9 @@ class RowPenalty:
     row_weights : array of shape (n_rows,), optional
         The row weights :math:`\omega_i` in [0, inf], all 1 if not given. A row of weight 0 is free,
         a row of infinite weight must be zero.
+    groups : array of int of shape (n_rows,), optional
+        The number of the group of each row, from 0. A group then takes the place of a row:
+        :math:`\|a^i\|` is the Frobenius norm of its rows, and there is a row weight for each group.
 
     Examples
     --------
@@ -536,12 +554,15 @@ class RowPenalty:
     weight: float
     exponent: float
     row_weights: Floats | None = None
+    groups: NDArray[np.intp] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weight", _checked_weight(self.weight))
         object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
         if self.row_weights is not None:
             object.__setattr__(self, "row_weights", _checked_row_weights(self.row_weights))
+        if self.groups is not None:
+            object.__setattr__(self, "groups", np.asarray(self.groups, dtype=np.intp))
 
     # The comparison that a dataclass generates has no single truth value with an array inside.
     def __eq__(self, other: object) -> bool:
@@ -552,9 +573,13 @@ class RowPenalty:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def _key(self) -> tuple[float, float, tuple[float, ...] | None]:
-        weights = self.row_weights
-        return self.weight, self.exponent, None if weights is None else tuple(weights.tolist())
+    def _key(self) -> tuple[Any, ...]:
+        arrays = (self.row_weights, self.groups)
+        listed = (None if array is None else tuple(array.tolist()) for array in arrays)
+        return self.weight, self.exponent, *listed
+
+    def _unit_norms(self, A: FloatArray) -> Floats:
+        return row_norms(A) if self.groups is None else _group_norms(A, self.groups)
 
     def value(self, A: ArrayLike) -> float:
         """Return the penalty of a matrix.
@@ -573,7 +598,7 @@ class RowPenalty:
         A = self._conforming(A)
         if self.weight == 0.0:
             return 0.0
-        norms = row_norms(A)
+        norms = self._unit_norms(A)
         # A zero row costs nothing, not even at an infinite row weight.
         rows = np.flatnonzero(norms)
         omega = np.ones(rows.size) if self.row_weights is None else self.row_weights[rows]
@@ -581,7 +606,7 @@ class RowPenalty:
             # 0 * inf: a free row whose norm has overflowed.
             powers = np.where(omega > 0, _power(norms[rows], self.exponent), 0.0)
             total = self.weight * float((omega * powers).sum())
-        if math.isinf(total):
+        if math.isinf(total) and self.groups is None:
             costly = omega > 0
             scale, unit = _scaled_norms(A[rows[costly]])
             logarithms = self.exponent * (np.log(scale) + np.log(unit)) + np.log(omega[costly])
@@ -602,7 +627,7 @@ class RowPenalty:
         -------
         array of shape (n_rows, n_columns)
             :math:`\arg\min_X \tau h(X) + \frac12 \|X - A\|_F^2`, in the dtype of `A`. Every row is
-            a multiple of the row of `A`.
+            a multiple of the row of `A`, in a group by the same factor.
         """
         A = self._conforming(A)
         strength: float | Floats = _strength(step, self.weight)
@@ -616,7 +641,8 @@ class RowPenalty:
                 with np.errstate(over="ignore", under="ignore"):
                     strength = strength * np.where(forbidden, 1.0, self.row_weights)
                 strength[forbidden] = np.inf
-        factor = shrink_factor(row_norms(A), strength, self.exponent)
+        factor = shrink_factor(self._unit_norms(A), strength, self.exponent)
+        factor = factor if self.groups is None else factor[self.groups]
         return _shrunk(A, factor.astype(A.dtype, copy=False)[:, np.newaxis])
 
     def threshold(self, step: float) -> float:
@@ -635,11 +661,14 @@ class RowPenalty:
         return threshold(_strength(step, self.weight), self.exponent)
 
     def _conforming(self, A: ArrayLike) -> FloatArray:
-        """Return A as a matrix with as many rows as there are row weights."""
+        """Return A as a matrix with as many rows, or groups of rows, as there are row weights."""
         A = _as_matrix(A)
-        if self.row_weights is not None and self.row_weights.shape[0] != A.shape[0]:
+        n_units, units = A.shape[0], "rows"
+        if self.groups is not None:
+            n_units, units = int(self.groups.max(initial=-1)) + 1, "groups of rows"
+        if self.row_weights is not None and self.row_weights.shape[0] != n_units:
             raise ValueError(
-                f"row_weights must have one entry for each of the {A.shape[0]} rows of A, "
+                f"row_weights must have one entry for each of the {n_units} {units} of A, "
                 f"got {self.row_weights.shape[0]}"
             )
         return A

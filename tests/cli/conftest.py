@@ -9,9 +9,11 @@ from bsufs.cli.app import run
 
 @pytest.fixture
 def invoke(capsys, monkeypatch):
-    """Return a function that runs the program in this process."""
+    """Return a function that runs the program in this process, by default on unscaled columns."""
 
     def call(*words, terminal=False):
+        if words[:1] in (("select",), ("compare",)) and "--scale" not in words:
+            words = (*words, "--scale", "none")
         monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal, raising=False)
         with pytest.raises(SystemExit) as ended:
             run([str(word) for word in words])

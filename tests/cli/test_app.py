@@ -134,7 +134,7 @@ def test_commands_import_nothing_heavy():
 
 def test_a_pipe_in_and_a_pipe_out(table):
     done = subprocess.run(
-        [*PROGRAM, "select", "-", "-k", "2", "--ignore", "id,kind"],
+        [*PROGRAM, "select", "-", "-k", "2", "--ignore", "id,kind", "--scale", "none"],
         input=table.read_text(), capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "b\ne\n"

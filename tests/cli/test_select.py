@@ -91,7 +91,7 @@ def test_forced_and_barred_features(invoke, table, tmp_path):
             ["--must-keep", "b", "--method", "MaxVariance"],
             "methods that know it: BSUFS, ClusterAlignment",
         ),
-        (["--must-keep", "b", "--never-keep", "b"], "no feature in common"),
+        (["--must-keep", "b", "--never-keep", "b"], "--must-keep and --never-keep both name 'b'"),
         (["--never-keep", "@none.txt"], "none.txt: No such file"),
         (["--missing", "guess"], "--missing"),
         (["--nonsense"], "No such option"),
@@ -126,7 +126,7 @@ def test_parameters_are_typed_and_any_method_will_do(invoke, table, tmp_path):
 def test_missing_values(invoke, tmp_path):
     path = tmp_path / "gaps.csv"
     path.write_text("a,b,c\n1,2,3\n,5,7\n7,-inf,9\n4,2,1\n")
-    assert "--missing median" in invoke("select", path, "-k", 1).err
+    assert "--missing median" in invoke("select", path, "-k", 1, "--strict").err
     out = tmp_path / "o.csv"
     result = invoke("select", path, "-k", 3, "--missing", "median", "-o", out)
     assert "filled with medians" in result.err
@@ -250,6 +250,77 @@ def test_a_report_of_scaled_numbers_says_how_they_were_scaled(invoke, table, tmp
     assert "StandardScaler" not in path.read_text()
     assert invoke(*words, "--scale", "standard").status == 0
     assert "X = StandardScaler().fit_transform(X)" in path.read_text()
+
+
+def test_columns_are_kept_in_groups(invoke, table, tmp_path):
+    groups = tmp_path / "groups.csv"
+    groups.write_text("column,group\nb,strong\nc,strong\na,weak\nd,weak\n")
+    words = ("select", table, *OTHERS, "--groups", groups)
+    result = invoke(*words, "-k", 1, "--json", "-")
+    rows = json.loads(result.out)["selected"]
+    assert [(row["name"], row["group"]) for row in rows] == [("b", "strong"), ("c", "strong")]
+    assert "selected 2 of 6 features in 1 groups" in result.err
+    assert invoke(*words, "-k", 2, "--must-keep", "weak").out.split()[:2] in (
+        ["a", "d"],
+        ["d", "a"],
+    )
+    streamed = invoke(*words, "-k", 1, "--memory", "1KB")
+    assert streamed.out == "b\nc\n"
+    compared = invoke(*words, "-k", 1, "--method", "MaxVariance", "--compare", "ColumnSubset")
+    assert (compared.status, compared.out) == (0, "b\nc\n")
+    assert "warning" not in compared.err
+
+
+def test_groups_are_named_by_what_stands_before_a_mark(invoke, tmp_path):
+    table = tmp_path / "t.csv"
+    X = np.random.default_rng(0).normal(size=(30, 4)) * [1, 1, 9, 1]
+    np.savetxt(table, X, delimiter=",", header="x_1,x_2,y_old_1,y_old_2", comments="")
+    assert invoke("select", table, "-k", 1, "--group-by", "_").out.split() == ["y_old_1", "y_old_2"]
+
+
+def test_a_budget_decides_instead_of_a_number(invoke, table, tmp_path):
+    costs = tmp_path / "costs.csv"
+    costs.write_text(
+        "".join(f"{name},{cost}\n" for name, cost in zip("abcdef", "151121", strict=True))
+    )
+    words = ("select", table, *OTHERS, "--costs", costs)
+    result = invoke(*words, "--budget", 4)
+    assert result.status == 0
+    assert "b" not in result.out
+    assert "e" in result.out
+    for more, message in [
+        ((), "--costs and --budget must be given together"),
+        (("--budget", 4, "-k", 2), "both say how much to keep"),
+        (("--budget", 0.5), "budget must pay for"),
+        (("--budget", 4, "--method", "MCFS"), "--costs cannot be used with MCFS"),
+    ]:
+        refused = invoke(*words, *more)
+        assert (refused.status, refused.err.count("\n")) == (2, 1)
+        assert message in refused.err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("b,strong\nbb,strong\n", "line 2: 'bb' is not among the features"),
+        ("b\n", "line 1: must hold a column and a group with a comma between them, got 'b'"),
+        ("column,group\n", "must hold lines of a column and a group, got none"),
+        ("b,a\n", "must not name a group 'a' like a column outside of it"),
+    ],
+)
+def test_wrong_files_of_groups_are_one_line(invoke, table, tmp_path, text, message):
+    groups = tmp_path / "groups.csv"
+    groups.write_text(text)
+    result = invoke("select", table, *OTHERS, "--groups", groups)
+    assert (result.status, result.err.count("\n")) == (2, 1)
+    assert message in result.err
+
+
+def test_auto_says_what_decided(invoke, table):
+    result = invoke("select", table, *OTHERS, "--json", "-")
+    curve = json.loads(result.out)["agreement_curve"]
+    assert len(curve["n_features_to_select"]) == len(curve["agreement"])
+    assert "clusters agree with those of all columns by" in result.err
 
 
 def test_alternatives_are_shown_and_written(invoke, table, tmp_path):

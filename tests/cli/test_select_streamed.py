@@ -191,7 +191,7 @@ def spoil(frame, row, column, cell):
 def test_what_is_wrong_is_said_in_the_same_words(invoke, numbers, tmp_path, row, column, cell):
     frame = spoil(spoil(numbers, row, column, cell), row - 1, "e", cell)
     path = write(frame, tmp_path / "t.csv")
-    words = ("select", path, "--ignore", "id", "--label", "kind", "-q")
+    words = ("select", path, "--ignore", "id", "--label", "kind", "-q", "--strict")
     at_once, in_batches = invoke(*words), invoke(*words, *SMALL)
     assert (at_once.status, in_batches.status) == (2, 2)
     assert at_once.err == in_batches.err
@@ -288,9 +288,12 @@ def test_fewer_rows_than_columns(invoke, tmp_path):
         ((*SMALL, "-o", "x.npy"), "-o x.npy needs the whole table in memory"),
         ((*SMALL, "-o", "x.npz"), "-o x.npz needs the whole table in memory"),
         ((*SMALL, "-o", "X.NPY"), "-o X.NPY needs the whole table in memory"),
-        ((*SMALL, "--array", "X"), "--array is for .npz, .mat and .h5ad files only"),
-        (("--memory", "10KB", "--missing", "median"), "--missing median sorts a column"),
-        ((*SMALL, "--missing", "median"), "'e' has none"),
+        ((*SMALL, "--array", "X"), "--array is for .npz .mat .h5ad .zarr and .xlsx files only"),
+        (
+            ("--memory", "10KB", "--strict", "--missing", "median"),
+            "--missing median sorts a column",
+        ),
+        ((*SMALL, "--strict", "--missing", "median"), "'e' has none"),
         ((*SMALL, "--missing", "drop-rows"), "every row has a gap: --missing drop-rows would"),
         ((*SMALL, "--label", "id"), "--label 'id' must hold classes"),
         ((*SMALL, "-k", "99"), "-k must be at most"),

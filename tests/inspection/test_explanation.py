@@ -284,6 +284,22 @@ def test_a_shortened_name_keeps_both_ends():
     assert shortened("x" * 9999 + "7", 10) == "xxxxxx…xx7"
 
 
+def test_columns_of_a_group_are_said_to_be_kept_together():
+    X = np.random.default_rng(0).standard_normal((60, 6)) * [3.0, 1.0, 1.0, 2.0, 1.0, 1.0]
+    labels = ["a", "a", "a", "b", "c", "c"]
+    for selector in (BSUFS(1, groups=labels), BSUFS(groups=labels, costs=np.ones(6), budget=3.0)):
+        selector.fit(X)
+        table = explain(selector, X, n_subsamples=4).sort_index()
+        assert table["group"].tolist() == labels
+        assert table["selected"].tolist() == [True] * 3 + [False] * 3
+        assert "with group a (2 others)" in table.loc[0, "reason"]
+        assert "with group c (1 other)" in table.loc[4, "reason"]
+        assert "group" not in table.loc[3, "reason"]
+        # Whole groups come out of every part of the rows.
+        assert table.groupby("group")["frequency"].nunique().max() == 1
+    assert "group" not in explain(BSUFS(2).fit(X), X)
+
+
 def _blobs(n=60, d=30, n_telling=4):
     """Return two clusters that a few columns tell apart."""
     rng = np.random.default_rng(0)

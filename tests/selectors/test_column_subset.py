@@ -3,7 +3,8 @@ import pytest
 from scipy import linalg
 
 from bsufs.selectors import ColumnSubset
-from bsufs.solvers.column_subset import greedy_columns
+from bsufs.solvers.budget import Budget
+from bsufs.solvers.column_subset import greedy_columns, greedy_groups
 
 
 def naive_greedy(X):
@@ -106,3 +107,39 @@ def test_what_must_and_must_not_be_kept_counts_in_the_picks(method):
     E = Xc - Xc[:, [4, 0, 1]] @ np.linalg.lstsq(Xc[:, [4, 0, 1]], Xc, rcond=None)[0]
     share = 1.0 - (E**2).sum() / (Xc**2).sum()
     assert selector.explained_variance_path_[2] == pytest.approx(share)
+
+
+def explained_by(E, columns):
+    basis = linalg.orth(E[:, columns])
+    return np.sum((basis.T @ E) ** 2)
+
+
+@pytest.mark.parametrize("shape", [(40, 9), (6, 9)])
+@pytest.mark.parametrize("by_length", [False, True])
+def test_every_group_explains_most_of_what_is_left_by_brute_force(shape, by_length):
+    X = np.random.default_rng(5).standard_normal(shape) * np.linspace(1, 3, 9)
+    Xc = X - X.mean(axis=0)
+    groups = np.array([0, 1, 1, 2, 0, 3, 3, 3, 4])
+    picks, explained = greedy_groups(Xc, groups, by_length=by_length)
+    E, taken = Xc, np.zeros(9, dtype=bool)
+    for pick, reached in zip(picks, explained, strict=True):
+        left = [g for g in range(5) if not taken[groups == g].all()]
+        worth = [
+            np.sum(E[:, groups == g] ** 2) if by_length else explained_by(E, groups == g)
+            for g in left
+        ]
+        assert worth[left.index(pick)] == pytest.approx(max(worth), rel=1e-8)
+        taken |= groups == pick
+        E = Xc - Xc[:, taken] @ linalg.lstsq(Xc[:, taken], Xc)[0]
+        assert reached == pytest.approx(explained_by(Xc, taken))
+    np.testing.assert_allclose(E, 0.0, atol=1e-8)
+
+
+def test_groups_of_one_column_are_picked_as_columns():
+    X = np.random.default_rng(6).standard_normal((30, 8)) * np.linspace(1, 3, 8)
+    Xc = X - X.mean(axis=0)
+    for costs in (None, Budget(np.full(8, 2.0), 16.0)):
+        groups, explained = greedy_groups(Xc, np.arange(8), budget=costs)
+        columns, expected = greedy_columns(Xc)
+        np.testing.assert_array_equal(groups, columns)
+        np.testing.assert_allclose(explained, expected)

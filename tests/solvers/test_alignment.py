@@ -5,6 +5,7 @@ import pytest
 
 from bsufs.scatter import make_scatter
 from bsufs.solvers.alignment import aligned_columns
+from bsufs.solvers.budget import Budget
 
 
 def _alignment(X, T, columns):
@@ -79,3 +80,37 @@ def test_units_do_not_matter(magnitude):
     picks, gains = aligned_columns(large, magnitude**2 * target, 5)
     np.testing.assert_array_equal(picks, expected)
     np.testing.assert_allclose(gains / gains.max(), ratios / ratios.max(), rtol=1e-10)
+
+
+@pytest.mark.parametrize(("n", "d"), [(30, 9), (6, 9)])
+def test_groups_are_picked_by_their_joint_kernels(n, d):
+    X, T, target = _problem(n, d, 3)
+    groups = np.array([0, 1, 1, 2, 0, 3, 3, 3, 4])
+    picks, gains = aligned_columns(make_scatter(X), target, 3, groups=groups)
+    taken = []
+    for pick in picks:
+        others = [g for g in range(5) if g not in taken]
+        values = [_alignment(X, T, np.isin(groups, [*taken, g])) for g in others]
+        assert pick == others[int(np.argmax(values))]
+        taken.append(pick)
+    rest = np.setdiff1d(np.arange(5), picks)
+    expected = np.array([_alignment(X, T, np.isin(groups, [*taken, g])) for g in rest])
+    np.testing.assert_allclose(gains[rest] / gains[rest[0]], expected / expected[0], rtol=1e-10)
+
+
+def test_a_budget_takes_what_gains_most_per_cost_and_still_fits():
+    X, T, target = _problem(30, 8, 4)
+    costs = np.array([1.0, 4.0, 2.0, 1.0, 3.0, 1.0, 2.0, 5.0])
+    picks, _ = aligned_columns(make_scatter(X), target, 8, budget=Budget(costs, 6.0))
+    taken, reached = [], 0.0
+    for pick in picks:
+        fits = [i for i in range(8) if i not in taken and costs[[*taken, i]].sum() <= 6.0]
+        gains = np.array([_alignment(X, T, [*taken, i]) - reached for i in fits])
+        worth = np.where(gains > 0, gains / costs[fits], gains * costs[fits])
+        # A gain and a loss are of different units, so only gains are compared here.
+        assert worth.max() < 0 or pick == fits[int(np.argmax(worth))]
+        taken.append(int(pick))
+        reached = _alignment(X, T, taken)
+    assert not [i for i in range(8) if i not in taken and costs[[*taken, i]].sum() <= 6.0]
+    everything, _ = aligned_columns(make_scatter(X), target, 8, budget=Budget(np.ones(8), 8.0))
+    np.testing.assert_array_equal(everything, aligned_columns(make_scatter(X), target, 8)[0])

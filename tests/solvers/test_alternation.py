@@ -1,5 +1,7 @@
 """The alternation: sufficient decrease of every step, criticality at the end, special cases."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -72,6 +74,23 @@ def test_the_run_descends_and_ends_at_a_critical_point(seed, p, q, w_step):
     assert (np.diff(result.objective_history) <= 1e-9).all()
     start = problem.criticality(W, np.zeros_like(W), np.zeros_like(W))
     assert problem.criticality(result.W, result.U, result.V) < 1e-4 * max(start, 1.0)
+
+
+@pytest.mark.parametrize(("p", "q"), [(0.0, 0.5), (0.5, 0.5), (1.0, 1.0)])
+def test_the_same_holds_with_rows_in_groups(p, q):
+    problem = random_problem(3, p, q, (2.0, 0.05), (20.0, 5.0), tau=0.5)
+    groups = np.arange(15) % 6
+    grouped = replace(problem.row, penalty=RowPenalty(6.0, p, groups=groups))
+    problem = replace(problem, row=grouped)
+    _, W = problem.scatter.leading_eigenvectors(3)
+    result = proximal_alternation(problem, W, max_iter=20_000, tol=1e-15)
+    assert (np.diff(result.objective_history) <= 1e-9).all()
+    start = problem.criticality(W, np.zeros_like(W), np.zeros_like(W))
+    assert problem.criticality(result.W, result.U, result.V) < 1e-4 * max(start, 1.0)
+    alive = row_norms(result.V) > 0
+    assert 3 <= alive.sum() < 15
+    assert np.isin(groups, groups[alive]).tolist() == alive.tolist()
+    assert (result.survival.last_step[alive] == result.n_iter).all()
 
 
 def test_criticality_sees_a_point_that_is_not_critical():

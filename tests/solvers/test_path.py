@@ -252,3 +252,44 @@ def test_the_survivors_are_the_first_of_a_stable_sort(tied):
         alive, largest_dying = _largest(norms, competing, count)
         assert sorted(order[:count]) == list(np.flatnonzero(alive))
         assert largest_dying == norms[order[count]]
+
+
+def test_groups_of_one_row_change_nothing():
+    scatter, W = start()
+    expected = sparsity_path(scatter, W, **SETTINGS)
+    path = sparsity_path(scatter, W, **SETTINGS, groups=np.arange(40))
+    np.testing.assert_array_equal(path.n_alive, expected.n_alive)
+    np.testing.assert_array_equal(path.lambda_row, expected.lambda_row)
+    np.testing.assert_array_equal(path.survival.last_step, expected.survival.last_step)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
+def test_groups_are_eliminated_together_by_the_weight_that_the_path_reports(p):
+    scatter, W = start()
+    groups = np.repeat(np.arange(15), [1, 2, 5] * 5)[:40]
+    forced, seen = groups == 2, []
+    path = sparsity_path(
+        scatter, W, **{**SETTINGS, "p": p}, groups=groups, forced=forced, callback=seen.append
+    )
+    frame, copy, rows = W, W, np.arange(40)
+    for step, progress in enumerate(seen):
+        Z = (10.0 * frame + 1e-3 * copy) / (10.0 + 1e-3)
+        numbers = groups[rows]
+        weights = np.where(np.arange(numbers.max() + 1) == 2, 0.0, 1.0)
+        penalty = RowPenalty(path.lambda_row[step] * (1 - 1e-9), p, weights, numbers)
+        expected = np.zeros((40, 3))
+        expected[rows] = penalty.prox(Z, 1.0 / (10.0 + 1e-3))
+        full = np.zeros((40, 3))
+        full[progress.rows] = progress.V
+        alive = row_norms(full) > 0
+        np.testing.assert_allclose(full[alive], expected[alive], atol=1e-7)
+        assert np.isin(groups, groups[alive]).tolist() == alive.tolist()
+        assert np.unique(groups[alive]).size == path.n_alive[step]
+        frame, copy, rows = progress.W, progress.V, progress.rows
+    last = path.at(1)
+    # Rows enough for a frame remain, and the forced ones among them.
+    assert last.rows.size >= 3
+    assert np.isin(np.flatnonzero(forced), last.rows).all()
+    survival = path.survival.scores()
+    assert survival.max() <= 1.0
+    assert set(groups[survival >= survival[forced].max()]) == {2}

@@ -1,6 +1,9 @@
+import bz2
 import gzip
 import io
+import lzma
 import sys
+import zipfile
 
 import numpy as np
 import pandas as pd
@@ -15,7 +18,7 @@ from bsufs.tables import TableError, open_table
 
 def _text(text, **options):
     data = text if isinstance(text, bytes) else text.encode()
-    return open_table(io.BytesIO(data), **options)
+    return open_table(io.BytesIO(data), **{"strict": True, **options})
 
 
 def test_numbers_names_and_carried_columns_come_apart():
@@ -146,10 +149,10 @@ def test_columns_keep_their_types(tmp_path):
     (cells,) = table.cells(table.names)
     assert [str(kind) for kind in cells.schema.types] == ["int64", "double"]
     with pytest.raises(TableError, match="'c' holds text"):
-        open_table(tmp_path / "t.parquet")
+        open_table(tmp_path / "t.parquet", strict=True)
     pq.write_table(pa.table({"a": [1], "d": [pd.Timestamp("2020-01-01")]}), tmp_path / "d.parquet")
     with pytest.raises(TableError, match="'d' holds text"):
-        open_table(tmp_path / "d.parquet")
+        open_table(tmp_path / "d.parquet", strict=True)
     pq.write_table(pa.table({"a": pa.array([], pa.int8()), "b": []}), tmp_path / "e.parquet")
     with pytest.raises(TableError, match="no rows"):
         open_table(tmp_path / "e.parquet")
@@ -251,7 +254,8 @@ def gappy(request, tmp_path):
     def open_text(text, **options):
         path = tmp_path / "t.csv"
         path.write_text(text)
-        return open_table(path, batch_rows=None if request.param == "held" else 2, **options)
+        batch_rows = None if request.param == "held" else 2
+        return open_table(path, **{"batch_rows": batch_rows, "strict": True, **options})
 
     return open_text
 
@@ -322,3 +326,110 @@ def test_numbers_of_unusual_precision(tmp_path):
         table = open_table(tmp_path / "t.npy")
         np.testing.assert_array_equal(table.values, np.eye(3))
         assert next(table.cells(["x1"]))[0].to_pylist() == [0, 1, 0]
+
+
+PLAIN = b"a,b\n1,2\n3,5\n"
+
+
+def _zip(members):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv.bz2", bz2.compress(PLAIN)),
+        ("t.csv.xz", lzma.compress(PLAIN)),
+        ("t.csv.zip", _zip({"t.csv": PLAIN})),
+        ("t.csv", PLAIN.replace(b",", b";")),
+        ("t.csv", b"sep=;\n" + PLAIN.replace(b",", b";")),
+        ("t.csv", b"# made by\n# a program, with care, and commas\n" + PLAIN),
+        ("t.tsv", b"#a\tb\n1\t2\n3\t5\n"),
+        ("t.csv", b'"a"\t"b"\n1\t2\n3\t5\n'),
+    ],
+)
+def test_packings_marks_and_comments(name, content, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    table = open_table(tmp_path / name)
+    assert [name.lstrip("#") for name in table.names] == ["a", "b"]
+    np.testing.assert_array_equal(table.values, [[1, 2], [3, 5]])
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (bz2.compress(PLAIN)[:-6], "truncated or damaged"),
+        (b"BZh9" + b"x" * 40, "damaged"),
+        (lzma.compress(PLAIN)[:-9], "truncated or damaged"),
+        (_zip({"t.csv": PLAIN})[:-30], "truncated or damaged"),
+        (_zip({"t.csv": PLAIN, "u.csv": PLAIN}), "must hold one text file"),
+        (_zip({}), "truncated or damaged|must hold one|zero bytes"),
+        (_zip({"t.png": PLAIN}), "but holds 't.png'"),
+        (b"# only\n# comments\n", "one column|no row"),
+    ],
+)
+def test_what_is_wrong_with_a_packing(content, words):
+    with pytest.raises(TableError, match=words):
+        _text(content)
+
+
+def test_the_header_of_r_names_no_row_names():
+    table = _text("a b\nr1 1 2\nr2 3 4\n", delimiter=" ")
+    assert table.names == ("a", "b")
+    assert table.others[""].tolist() == ["r1", "r2"]
+
+
+def test_a_first_line_of_numbers_is_noticed():
+    assert "use --no-header" in _text("1,2\n3,4\n").notices[0]
+    assert _text("1,b\n3,4\n").notices == ()
+
+
+def test_a_format_may_be_told(tmp_path):
+    (tmp_path / "t").write_bytes(PLAIN)
+    assert open_table(tmp_path / "t", file_format="csv").names == ("a", "b")
+    with pytest.raises(TableError, match="--format csv"):
+        open_table(tmp_path / "t")
+    with pytest.raises(TableError, match="the extension must say what --format is"):
+        open_table(tmp_path / "t", file_format="docx")
+    with pytest.raises(TableError, match="Download it"):
+        open_table("https://example.org/t.csv")
+
+
+def test_options_of_text_are_refused_elsewhere(tmp_path):
+    np.save(tmp_path / "a.npy", np.eye(3))
+    with pytest.raises(TableError, match="--delimiter is for text only"):
+        open_table(tmp_path / "a.npy", delimiter=";")
+    with pytest.raises(TableError, match="--no-header is for text only"):
+        open_table(tmp_path / "a.npy", header=False)
+
+
+def test_sheets_of_a_workbook(tmp_path):
+    pytest.importorskip("openpyxl")
+    frame = pd.DataFrame({"a": [1, 3, 9], "b": [2.5, 4, None], "c": ["x", "y", "x"]})
+    with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
+        frame.to_excel(book, sheet_name="first", index=False)
+        (10 * frame[["a", "b"]]).to_excel(book, sheet_name="second", index=False)
+    table = open_table(tmp_path / "t.xlsx", missing="keep")
+    assert table.names == ("a", "b")
+    np.testing.assert_array_equal(table.values, frame[["a", "b"]])
+    assert open_table(tmp_path / "t.xlsx", array="second").values[0].tolist() == [10, 25]
+    with pytest.raises(TableError, match="there are 'first', 'second'"):
+        open_table(tmp_path / "t.xlsx", array="third")
+    (tmp_path / "u.xlsx").write_bytes(b"nothing of the kind")
+    with pytest.raises(TableError, match="cannot be read as a spreadsheet"):
+        open_table(tmp_path / "u.xlsx")
+
+
+def test_rows_may_be_the_features(tmp_path):
+    table = _text("gene,s1,s2,s3\ng1,1,2,3\ng2,4,,6\n", transpose=True, missing="keep")
+    assert table.names == ("g1", "g2")
+    np.testing.assert_array_equal(table.values, [[1, 4], [2, np.nan], [3, 6]])
+    assert table.others[""].tolist() == ["s1", "s2", "s3"]
+    with pytest.raises(TableError, match="'s2' holds text"):
+        _text("gene,s1,s2\ng1,1,x\ng2,4,5\n", transpose=True)
+    with pytest.raises(TableError, match="'g1' occurs more than once"):
+        _text("gene,s1,s2\ng1,1,2\ng1,4,5\n", transpose=True)

@@ -13,6 +13,8 @@ from bsufs.metrics import batched_kmeans, clustering_accuracy, normalized_mutual
 # The classes of the rows that have one, and the numbers of these rows.
 Classes = tuple[Any, Any]
 _KMEANS_RUNS = 20
+# Scores of more classes than this take minutes and say little.
+MOST_CLASSES = 100
 
 
 def classes_in(cells: Sequence[Any], label: str) -> Classes:

@@ -191,9 +191,10 @@ def compare_methods(
     chosen = None if first is None else first.chosen
     for place, name in enumerate(names, start=1):
         with judge.found.console.busy(f"{name} ({place} of {len(names)})"):
-            outcome = run_method(name, number if chosen is None else len(chosen), judge, chosen)
+            outcome = run_method(name, number, judge, chosen)
         if chosen is None and outcome.selector is not None:
             chosen = outcome.chosen
+            number = len(getattr(outcome.selector, "selected_groups_", chosen))
         outcomes.append(outcome)
     return Compared(outcomes, _said_of_rows(outcomes, judge))
 

@@ -12,10 +12,11 @@ from scipy import sparse
 
 from bsufs._memory import available_memory, parse_size, size_in_words
 from bsufs._typing import Array, Indices
-from bsufs.cli._clustering import Classes, classes_in, cluster
+from bsufs.cli._clustering import MOST_CLASSES, Classes, classes_in, cluster
 from bsufs.cli._console import Console
+from bsufs.cli._groups import Groups, column_groups
 from bsufs.cli._methods import column_numbers
-from bsufs.cli._options import parse_names
+from bsufs.cli._options import parse_kinds, parse_names
 from bsufs.scatter import memory_for_scatter
 from bsufs.selectors._data import FitData
 from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side
@@ -27,6 +28,8 @@ from bsufs.tables._numbers import MISSING_WORDS, numbers
 # Methods that look for neighbors take time with the square of the rows, and k-means is run over and
 # over to judge a selection: a sample of so many rows tells nearly the same.
 SAMPLE_ROWS = 4096
+# With so many rows, and so many times as many as columns, rows may be features.
+_MANY_ROWS, _TIMES_AS_MANY = 1000, 10
 # What a class takes as text of its own.
 _BYTES_PER_CLASS = 100
 
@@ -40,11 +43,12 @@ class Input:
     nuisance: Nuisance | None = None
     # Seed of the sample of rows, None for all of them.
     seed: int | None = None
+    groups: Groups | None = None
 
     @cached_property
     def data(self) -> FitData:
         """The numbers of a table that is held, with all that is computed of them once."""
-        return FitData(self.table.values, names=self.table.names, nuisance=self.nuisance)
+        return self._as_data(self.table.values, self.nuisance)
 
     @cached_property
     def dense(self) -> FitData:
@@ -53,7 +57,7 @@ class Input:
             return self.data.cleared
         if not sparse.issparse(self.data.X):
             return self.data
-        return FitData(self.data.X.toarray(), names=self.table.names)
+        return self._as_data(self.data.X.toarray())
 
     @cached_property
     def sampled(self) -> FitData:
@@ -62,7 +66,38 @@ class Input:
         if rows is None:
             return self.dense
         X = self.seen.X[rows]
-        return FitData(X.toarray() if sparse.issparse(X) else X, names=self.table.names)
+        return self._as_data(X.toarray() if sparse.issparse(X) else X)
+
+    def _as_data(self, X: Any, nuisance: Nuisance | None = None) -> FitData:
+        names = self.table.matrix_names
+        return FitData(X, names=names, nuisance=nuisance, groups=self.kept_together)
+
+    @cached_property
+    def kept_together(self) -> Groups | None:
+        """Columns of the matrix that belong together: groups that were given, and categories."""
+        table, given = self.table, self.groups or {}
+        if table.groups is None:
+            return self.groups
+        grouped = {feature for members in given.values() for feature in members}
+        widths = np.bincount(table.groups)
+        categories = {
+            # A group may have the name of a category that is not in it.
+            f"{name} (category)" if name in given else name: [feature]
+            for feature, name in enumerate(table.names)
+            if widths[feature] > 1 and feature not in grouped
+        }
+        together = given | categories
+        return {name: table.places(members).tolist() for name, members in together.items()}
+
+    def by_feature(self, columns: Indices) -> tuple[Indices, Indices]:
+        """Return the features of some columns, best first, and where each of them ends."""
+        if self.table.groups is None:
+            return columns, np.arange(columns.size)
+        of = self.table.groups[columns]
+        features, last = np.unique(of[::-1], return_index=True)
+        ends = of.size - 1 - last
+        order = np.argsort(ends)
+        return features[order], ends[order]
 
     @property
     def seen(self) -> FitData:
@@ -86,12 +121,14 @@ class Input:
             selector.fit(self.data_for(selector))
         else:
             if self.nuisance is not None:
-                last = self.table.n_features + self.nuisance.regressors.shape[1]
-                behind = list(range(self.table.n_features, last))
+                n_columns = len(self.table.matrix_names)
+                behind = list(range(n_columns, n_columns + self.nuisance.regressors.shape[1]))
                 selector.set_params(
                     adjust_for=behind or None,
                     center_rows=bool(self.nuisance.columns.centered.any()),
                 )
+                if selector.costs is not None:
+                    selector.set_params(costs=[*selector.costs, *(1.0 for _ in behind)])
             selector.fit_batches(self._batches())
         return selected_best_first(selector)
 
@@ -113,9 +150,9 @@ class Input:
             raise ValueError(f"{source}: at least two rows are needed to see any variation, got 1.")
 
     def variances_and_curve(self, selector: Any, best_first: Indices) -> tuple[Array, Array]:
-        """Return the variance of each feature, and what the best 1, 2, ... of them explain."""
+        """Return the variance of each column, and what the best 1, 2, ... of them explain."""
         data = self.fitted_data(selector)
-        variances = data.variances[: self.table.n_features]
+        variances = data.variances[: len(self.table.matrix_names)]
         # Of data that do not vary nothing is left to explain.
         if not variances.any():
             return variances, np.ones(best_first.size)
@@ -142,6 +179,12 @@ class Input:
                 self._say_unclustered(_BYTES_PER_CLASS * (self.table.n_rows or len(cells)))
                 return None
         labels, rows = classes_in(cells, label)
+        n_classes = len(set(labels))
+        if n_classes > MOST_CLASSES:
+            self.console.say(
+                f"k-means is left out: {label!r} has {n_classes} classes, more than {MOST_CLASSES}"
+            )
+            return None
         drawn = self._drawn(rows.size)
         if drawn is None:
             return labels, rows
@@ -165,7 +208,7 @@ class Input:
             self._say_unclustered(needed)
             return {}
         self.console.say("k-means on all columns is left out: it needs the whole table in memory")
-        selected = np.concatenate(list(self.table.batches(best_first)))
+        selected = np.concatenate(list(self.table.batches(self.by_feature(best_first)[0])))
         return {"selected": cluster(selected, classes, seed)}
 
     def _say_unclustered(self, needed: int) -> None:
@@ -194,6 +237,10 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
             adjust_for=parse_names(given.adjust_for),
             missing=given.missing,
             scale=given.scale,
+            kinds=parse_kinds(given),
+            strict=given.strict,
+            transpose=given.transpose,
+            file_format=given.file_format,
             delimiter="\t" if given.delimiter == "\\t" else given.delimiter,
             header=not given.no_header,
             array=given.array,
@@ -205,7 +252,8 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
     for notice in table.notices:
         console.say(notice)
     seed = None if given.all_rows else given.seed
-    found = Input(table, console, _nuisance(given, table), seed)
+    groups = column_groups(given, table.names)
+    found = Input(table, console, _nuisance(given, table), seed, groups)
     if table.is_held:
         found.require_two_rows()
     else:
@@ -218,12 +266,30 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
     gaps = table.missing
     if gaps.n_missing or gaps.n_infinite:
         done = {
-            "median": "filled with medians while selecting",
             "drop-rows": f"{gaps.n_rows_dropped} rows left out",
             "drop-columns": f"{len(gaps.columns_dropped)} columns left out",
-        }[given.missing]
+        }.get(given.missing, "filled with medians while selecting")
         console.say(f"{gaps.n_missing} missing and {gaps.n_infinite} infinite values: {done}")
+    if given.scale == "auto":
+        done = {
+            "standard": "columns are brought to variance 1 while selecting",
+            "none": "columns keep their scale",
+        }[table.scale]
+        console.say(f"{done}: {table.why_scaled}")
+    if _may_be_turned(table) and not given.transpose:
+        console.say(
+            f"{table.n_rows} rows and {table.n_features} columns, with a name for each row: if the "
+            "rows are the features, such as genes, use --transpose"
+        )
     return found
+
+
+def _may_be_turned(table: Table) -> bool:
+    """Return whether the rows of a table look like features."""
+    n_rows = table.n_rows or 0
+    unique = [column for column in table.columns if column.why == "it is different in every row"]
+    many = n_rows >= max(_MANY_ROWS, _TIMES_AS_MANY * table.n_features)
+    return many and bool(unique or table.rows.row_names)
 
 
 def _nuisance(given: Any, table: Table) -> Nuisance | None:
@@ -245,8 +311,12 @@ def _nuisance(given: Any, table: Table) -> Nuisance | None:
             )
         columns[name] = cells
     n_rows = len(next(iter(columns.values()))) if columns else table.n_rows or 0
-    centered = np.full(table.n_features, given.center_rows)
-    centered[column_numbers(given.never_keep, table, "--never-keep")] = False
+    centered = np.full(len(table.matrix_names), given.center_rows)
+    groups = column_groups(given, table.names) or {}
+    left_out = set(column_numbers(given.never_keep, table, "--never-keep", groups))
+    for members in [left_out, *groups.values()]:
+        if left_out.intersection(members):
+            centered[table.places(list(members))] = False
     try:
         known = KnownColumns(np.zeros_like(centered), centered)
         return Nuisance(known, side_by_side(columns, n_rows, None))
@@ -271,7 +341,7 @@ def _word(cell: Any) -> str | None:
 
 def _require_memory_for_scatter(path: str, table: Table) -> None:
     """Raise an error where the scatter of a table does not fit in memory, before work is done."""
-    n_rows, n_features = table.rows.most_rows, table.n_features
+    n_rows, n_features = table.rows.most_rows, len(table.matrix_names)
     needed, available = memory_for_scatter(n_rows, n_features), available_memory()
     if needed > available:
         raise ValueError(

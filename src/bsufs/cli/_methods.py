@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from bsufs.cli._groups import known
 from bsufs.cli._options import one_of
 from bsufs.selectors import all_selectors
 from bsufs.selectors._columns import matching
@@ -19,6 +20,9 @@ _NOT_SETTABLE = {
     "n_features_to_select": "-k",
     "must_keep": "--must-keep",
     "never_keep": "--never-keep",
+    "groups": "--groups",
+    "costs": "--costs",
+    "budget": "--budget",
     "adjust_for": "--adjust-for",
     "center_rows": "--center-rows",
     "random_state": "--seed",
@@ -34,14 +38,19 @@ def make_selector(
     seed: int,
     jobs: int | None = None,
     settings: Mapping[str, Any] = MappingProxyType({}),
-    keep: Mapping[str, Sequence[int]] = MappingProxyType({}),
+    keep: Mapping[str, Any] = MappingProxyType({}),
 ) -> Any:
     """Return a selector that is not fitted yet."""
     known = all_selectors()
     name = one_of(method, list(known), "--method")
     selector = known[name](number)
     parameters = selector.get_params()
-    chosen = {option: list(columns) for option, columns in keep.items() if columns}
+    # Methods that know nothing of groups take those of the data.
+    chosen = {
+        option: value
+        for option, value in keep.items()
+        if value not in (None, []) and (option != "groups" or option in parameters)
+    }
     for option in chosen:
         if option not in parameters:
             able = [other for other, kind in known.items() if option in kind().get_params()]
@@ -76,24 +85,24 @@ def _check_settings(
         )
 
 
-def column_numbers(names: Sequence[str], table: Table, option: str) -> list[int]:
-    """Return the numbers of features given by name."""
-    place = {name: number for number, name in enumerate(table.names)}
-    for name in names:
-        if name not in place:
-            near = difflib.get_close_matches(name, table.names, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"{option} {name!r} is not among the features to select from.{hint}")
-    return [place[name] for name in names]
+def column_numbers(
+    names: Sequence[str], table: Table, option: str, groups: Mapping[str, Sequence[int]]
+) -> list[int]:
+    """Return the numbers of features given by name, their own or that of their group."""
+    place: dict[str, Sequence[int]] = dict(groups)
+    place |= {name: [number] for number, name in enumerate(table.names)}
+    return [number for name in names for number in known(name, place, option)]
 
 
-def columns_to_keep(given: Any, option: str, table: Table | None) -> Sequence[int]:
+def columns_to_keep(
+    given: Any, option: str, table: Table | None, groups: Mapping[str, Sequence[int]]
+) -> Sequence[int]:
     """Return the features that are named or match a pattern; any, as long as there is no table."""
     names, pattern = getattr(given, option), getattr(given, f"{option}_matching")
     shown = f"--{option.replace('_', '-')}"
     if table is None:
-        return range(len(names) + (pattern is not None))
-    numbers = column_numbers(names, table, shown)
+        return list(range(len(names) + (pattern is not None)))
+    numbers = column_numbers(names, table, shown, groups)
     if pattern is not None:
         found = np.flatnonzero(matching(f"{shown}-matching", pattern, table.names))
         numbers = list(dict.fromkeys([*numbers, *found.tolist()]))

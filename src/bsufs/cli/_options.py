@@ -24,7 +24,7 @@ Missing = StrEnum(
         "drop_columns": "drop-columns",
     },
 )
-Scale = StrEnum("Scale", ["none", "standard"])
+Scale = StrEnum("Scale", ["auto", "none", "standard"])
 Order = StrEnum("Order", ["rank", "table"])
 # What says how a file is to be read stands apart in the help.
 _READING = "How the table is read"
@@ -43,15 +43,18 @@ TableArgument = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="The table: .csv .tsv .txt (also .gz) .parquet .feather .npy .npz .mat .h5ad .zarr, "
-        "or - for text from standard input.",
+        help="The table: .csv .tsv .txt (also .gz .bz2 .xz .zip) .parquet .feather .xlsx .npy .npz "
+        ".mat .h5ad .zarr, or - for text from standard input.",
         show_default=False,
     ),
 ]
 NumberOption = Annotated[
     str,
     option(
-        "-k --n-features", "NUMBER", "How many to keep: a number, a share such as 0.1, or auto."
+        "-k --n-features",
+        "NUMBER",
+        "How many to keep: a number, a share such as 0.1, or auto: by default the fewest whose "
+        "clusters agree with those of all columns as well as more would.",
     ),
 ]
 JsonOption = Annotated[str | None, option("--json", "FILE", "All results; - to print.")]
@@ -112,17 +115,44 @@ CenterRowsOption = Annotated[
     option("--center-rows", "", "Take off each row its mean over the columns while selecting."),
 ]
 MissingOption = Annotated[
-    Missing,
+    Missing | None,
     _reading(
         "--missing",
         "HOW",
-        "Missing or infinite values: error, median (while selecting; the output keeps its gaps), "
-        "drop-rows or drop-columns.",
+        "Missing or infinite values: median (while selecting; the output keeps its gaps), "
+        "drop-rows, drop-columns or error. By default median, with --strict error.",
     ),
 ]
 ScaleOption = Annotated[
     Scale,
-    _reading("--scale", "HOW", "none, or standard: all columns to variance 1 while selecting."),
+    _reading(
+        "--scale",
+        "HOW",
+        "standard: all columns to variance 1 while selecting; none; or auto, standard where the "
+        "columns plainly share no unit.",
+    ),
+]
+CategoriesOption = Annotated[
+    list[str] | None,
+    _reading("--categories", "NAMES", "Columns to take as categories: a,b or @file; repeatable."),
+]
+NumbersOption = Annotated[
+    list[str] | None,
+    _reading("--numbers", "NAMES", "Columns to take as numbers, whatever they look like."),
+]
+DatesOption = Annotated[list[str] | None, _reading("--dates", "NAMES", "Columns to take as dates.")]
+StrictOption = Annotated[
+    bool, _reading("--strict", "", "Refuse text, dates and missing values in columns to select.")
+]
+TransposeOption = Annotated[
+    bool,
+    _reading(
+        "--transpose", "", "The rows of the file are the features, named in its first column."
+    ),
+]
+FormatOption = Annotated[
+    str | None,
+    _reading("--format", "KIND", "What the file is, such as csv, where its name does not say it."),
 ]
 DelimiterOption = Annotated[
     str | None, _reading("--delimiter", "MARK", r"Mark between cells of text, \t for a tab.")
@@ -132,7 +162,9 @@ NoHeaderOption = Annotated[
 ]
 ArrayOption = Annotated[
     str | None,
-    _reading("--array --layer", "NAME", "Which matrix of a .npz or .mat, which layer of a .h5ad."),
+    _reading(
+        "--array --layer", "NAME", "Which matrix of a .npz or .mat, layer of a .h5ad, or sheet."
+    ),
 ]
 NamesFromOption = Annotated[
     str | None,
@@ -162,12 +194,13 @@ def parse_number(text: str) -> int | float | str:
         number = float(text)
     except ValueError:
         number = float("nan")
-    if number >= 1 and number.is_integer():
+    # 1.0 may be meant as all or as one, so it is neither.
+    if number >= 1 and number.is_integer() and "." not in text:
         return int(number)
     if 0 < number < 1:
         return number
     raise ValueError(
-        f"-k must be a whole number from 1, a share between 0 and 1, or auto, got {text!r}."
+        f"-k must be a whole number from 1, a share below 1 such as 0.1, or auto, got {text!r}."
     )
 
 
@@ -186,6 +219,20 @@ def parse_names(options: Iterable[str] | None) -> list[str]:
         else:
             names.extend(name for name in option.split(",") if name)
     return names
+
+
+def parse_kinds(given: Any) -> dict[str, Any]:
+    """Read what columns are to be taken as."""
+    asked = {"category": given.as_categories, "number": given.as_numbers, "date": given.as_dates}
+    kinds: dict[str, Any] = {}
+    for kind, names in asked.items():
+        for name in parse_names(names):
+            if kinds.setdefault(name, kind) != kind:
+                raise ValueError(
+                    f"{name!r} must be one thing, but --categories, --numbers and --dates name it "
+                    "twice."
+                )
+    return kinds
 
 
 def parse_settings(options: Sequence[str] | None) -> dict[str, Any]:
@@ -226,7 +273,7 @@ def check_targets(table: str, force: bool, **targets: str | None) -> None:
         raise ValueError(f"{', '.join(first)} and {last} must name different files.")
     for option, target in given.items():
         check_target(target, force=force)
-        if os.path.exists(table) and os.path.realpath(target) == os.path.realpath(table):
+        if os.path.exists(table) and os.path.exists(target) and os.path.samefile(target, table):
             raise ValueError(
                 f"--{option} must name another file than the table, got {target} for both."
             )

@@ -28,7 +28,7 @@ def make_page(
     from bsufs.inspection.page import make_report
 
     gaps = found.table.missing
-    facts = {"Table": given.table, "Scale": given.scale, **(about or {})}
+    facts = {"Table": given.table, "Scale": found.table.scale, **(about or {})}
     if gaps.n_missing or gaps.n_infinite:
         facts["Missing values"] = f"{gaps.n_missing} missing, {gaps.n_infinite} infinite"
     adjust_for = parse_names(given.adjust_for)
@@ -41,7 +41,7 @@ def make_page(
         "from sklearn.preprocessing import StandardScaler\n\n"
         f"X = StandardScaler({settings}).fit_transform(X)\n"
     )
-    preparation = scaling if given.scale == "standard" else ""
+    preparation = scaling if found.table.scale == "standard" else ""
     if found.nuisance is not None:
         preparation += (
             f"# What was taken off first: adjust_for=table[{adjust_for}], "

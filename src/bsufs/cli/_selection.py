@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from bsufs._names import one_line, shortened
 from bsufs._threads import at_most_threads
@@ -15,6 +19,7 @@ from bsufs.cli import _methods as methods
 from bsufs.cli import _tuning as tuning
 from bsufs.cli._clustering import Classes
 from bsufs.cli._console import Console
+from bsufs.cli._groups import column_costs
 from bsufs.cli._input import Input, open_input
 from bsufs.cli._options import parse_names
 from bsufs.cli._page import make_page
@@ -37,7 +42,9 @@ class Selection:
     found: Input
     fitted: Any
     selector: Any
+    # Columns of the matrix, and the features they belong to.
     best_first: Indices
+    features: Indices
     classes: Classes | None
     document: dict[str, Any]
 
@@ -84,11 +91,15 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         best_first = found.fit(fitted)
         seconds = time.perf_counter() - start
         selector = fitted.best_estimator_ if given.tune else fitted
+        features, ends = found.by_feature(best_first)
         variances, curve = found.variances_and_curve(selector, best_first)
         clustering = {}
         if classes is not None:
             clustering = found.clustering(best_first, classes, given.seed)
+    if table.groups is not None:
+        variances = np.asarray(np.bincount(table.groups, variances), dtype=np.float64)
     shares = variances / variances.sum() if variances.any() else variances
+    columns = _columns(found, selector)
     document = {
         "method": method,
         "parameters": {
@@ -100,7 +111,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         "n_rows": table.n_rows,
         "n_features": table.n_features,
         "missing": vars(table.missing),
-        "scale": given.scale,
+        "scale": table.scale,
         "adjust_for": parse_names(given.adjust_for),
         "center_rows": given.center_rows,
         "seed": given.seed,
@@ -108,14 +119,17 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         "selected": [
             {
                 "rank": rank,
-                "name": table.names[column],
-                "column": column,
-                "score": selector.scores_[column],
-                "variance_share": shares[column],
-                "explained_variance": explained,
+                "name": table.names[feature],
+                "column": feature,
+                "group": columns[table.names[feature]]["group"],
+                "score": columns[table.names[feature]]["score"],
+                "variance_share": shares[feature],
+                "explained_variance": curve[end],
             }
-            for rank, (column, explained) in enumerate(zip(best_first, curve, strict=True), start=1)
+            for rank, (feature, end) in enumerate(zip(features, ends, strict=True), start=1)
         ],
+        "columns": list(columns.values()),
+        "agreement_curve": getattr(selector, "agreement_curve_", None),
         "clustering": clustering,
         "tuning": tuning.tuning_document(fitted) if given.tune else None,
         "comparison": None,
@@ -123,15 +137,74 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
     }
     _tell(document, table.names, shares, console)
     found.say_what_rows_share(selector)
-    return Selection(found, fitted, selector, best_first, classes, document)
+    return Selection(found, fitted, selector, best_first, features, classes, document)
+
+
+def _columns(found: Input, selector: Any) -> dict[str, dict[str, Any]]:
+    """Return for every column of the table what it was taken as, and what came of it."""
+    table, groups = found.table, found.groups or {}
+    n_columns = len(table.matrix_names)
+    order, _ = found.by_feature(np.argsort(selector.ranking_[:n_columns]))
+    of = np.arange(n_columns) if table.groups is None else table.groups
+    score = np.full(table.n_features, -np.inf)
+    np.maximum.at(score, of, selector.scores_[:n_columns])
+    kept = np.zeros(table.n_features, dtype=bool)
+    kept[of] = selector.support_[:n_columns]
+    group = {feature: label for label, members in groups.items() for feature in members}
+    columns: dict[str, dict[str, Any]] = {
+        column.name: {"name": column.name, "kind": column.kind, "why": column.why, "rank": None}
+        | {"score": None, "kept": False, "group": None}
+        for column in table.columns
+    }
+    for rank, feature in enumerate(order.tolist(), start=1):
+        columns[table.names[feature]] |= {
+            "rank": rank,
+            "score": float(score[feature]),
+            "kept": bool(kept[feature]),
+            "group": group.get(feature),
+        }
+    return columns
+
+
+def ranking_as_csv(selection: Selection) -> str:
+    """Return all columns, best first, with the reason for which each was kept or left out."""
+    found, selector = selection.found, selection.selector
+    reasons = {}
+    if found.table.is_held:
+        from bsufs.inspection import explain
+
+        told = explain(selector, found.data, n_subsamples=0)["reason"]
+        for feature, name in enumerate(found.table.names):
+            reasons[name] = told[found.table.places([feature])[0]]
+    text = io.StringIO()
+    heads = ["rank", "name", "score", "kept", "group", "kind", "reason"]
+    writer = csv.DictWriter(text, heads, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    rows = selection.document["columns"]
+    for row in sorted(rows, key=lambda row: (row["rank"] is None, row["rank"])):
+        writer.writerow(row | {"reason": reasons.get(row["name"], row["why"])})
+    return text.getvalue()
 
 
 def _selector(given: Any, found: Input | None = None) -> Any:
     """Return the selector asked for; without a table, one that shows what is wrong with it."""
-    keep = {
-        option: methods.columns_to_keep(given, option, None if found is None else found.table)
+    table, groups = (None, {}) if found is None else (found.table, found.groups or {})
+    keep: dict[str, Any] = {
+        option: methods.columns_to_keep(given, option, table, groups)
         for option in ("must_keep", "never_keep")
     }
+    keep |= {"costs": given.costs, "budget": given.budget}
+    if found is not None:
+        for option in ("must_keep", "never_keep"):
+            keep[option] = found.table.places(keep[option]).tolist()
+        both = set(keep["must_keep"]).intersection(keep["never_keep"])
+        if both:
+            raise ValueError(
+                f"--must-keep and --never-keep both name {found.table.matrix_names[min(both)]!r}. "
+                "Take it out of one of them."
+            )
+        keep["groups"] = found.kept_together
+        keep["costs"] = _costs(given, found)
     return methods.make_selector(
         given.method or DEFAULT_METHOD,
         given.numbers[0],
@@ -142,15 +215,31 @@ def _selector(given: Any, found: Input | None = None) -> Any:
     )
 
 
+def _costs(given: Any, found: Input) -> list[float] | None:
+    """Return what each column of the matrix costs; those of a category share its cost."""
+    table = found.table
+    costs = column_costs(given, table.names, found.groups)
+    if costs is None or table.groups is None:
+        return costs
+    shared = np.array(costs) / np.bincount(table.groups)
+    return [float(cost) for cost in shared[table.groups]]
+
+
 def _tell(document: dict[str, Any], names: Sequence[str], shares: Array, console: Console) -> None:
     """Say in a few lines what came of it."""
     if document["tuning"] is not None:
         tuning.say_tuning(document["tuning"], console)
+    groups = {row["group"] for row in document["selected"]} - {None}
+    in_groups = f" in {len(groups)} groups" if groups else ""
     console.say(
-        f"{document['method']} selected {len(document['selected'])} of {len(names)} features from "
-        f"{document['n_rows']} rows in {document['seconds']:.2f} s; they explain "
+        f"{document['method']} selected {len(document['selected'])} of {len(names)} features"
+        f"{in_groups} from {document['n_rows']} rows in {document['seconds']:.2f} s; they explain "
         f"{document['selected'][-1]['explained_variance']:.1%} of the variance"
     )
+    if document["agreement_curve"] is not None:
+        pairs = zip(*document["agreement_curve"].values(), strict=True)
+        tried = ", ".join(f"{agreement:.2f} with {number}" for number, agreement in pairs)
+        console.say(f"clusters agree with those of all columns by {tried}: auto is the fewest")
     largest = int(shares.argmax())
     if document["scale"] == "none" and len(names) > 2 and shares[largest] > _MOST_OF_IT:
         console.say(
@@ -170,6 +259,7 @@ def compare(given: Any, selection: Selection) -> comparison.Compared | None:
     if given.others is None:
         return None
     best_first, document = selection.best_first, selection.document
+    number = len(getattr(selection.selector, "selected_groups_", best_first))
     with at_most_threads(given.jobs):
         judge = comparison.Judge(given, selection.found, selection.classes)
         first = comparison.Outcome(
@@ -179,7 +269,7 @@ def compare(given: Any, selection: Selection) -> comparison.Compared | None:
             selection.selector,
             best_first,
         )
-        compared = comparison.compare_methods(given.others, len(best_first), judge, first)
+        compared = comparison.compare_methods(given.others, number, judge, first)
     document["comparison"] = compared.rows
     compared.show("Other methods", selection.found.console)
     comparison.complain_of_failures(compared.rows, "warning: ")
@@ -195,7 +285,7 @@ def show_alternatives(given: Any, selection: Selection) -> list[Alternative]:
     found, main = selection.found, selection.selector
     with found.console.busy("looking for alternatives"), at_most_threads(given.jobs):
         others = alternatives(main, found.data, given.alternatives)
-    documents = [other.document(found.table.names) for other in others]
+    documents = [other.document(found.table.matrix_names) for other in others]
     selection.document["alternatives"] = documents
     if len(others) < given.alternatives:
         found.console.say(f"the table has components for {len(others)} alternatives")

@@ -37,6 +37,8 @@ _EPILOG = """
 [cyan]bsufs select larger-than-memory.parquet -k 50 -o small.parquet[/cyan]
 
 [cyan]bsufs select table.csv -k 9 --must-keep age,sex --set n_components=5[/cyan]
+
+[cyan]bsufs select sensors.csv --group-by . --costs prices.csv --budget 500[/cyan]
 """
 
 
@@ -54,6 +56,10 @@ def select(
     ] = None,
     names: Annotated[
         str | None, options.option("--names", "FILE", "Selected names, best first, one per line.")
+    ] = None,
+    ranking: Annotated[
+        str | None,
+        options.option("--ranking", "FILE", "All columns as CSV: rank, score, kept, and why."),
     ] = None,
     json_file: options.JsonOption = None,
     report_file: options.ReportOption = None,
@@ -136,17 +142,45 @@ def select(
             "--never-keep-matching", "PATTERN", "And all names that match, such as '^(MT-|RP[SL])'."
         ),
     ] = None,
+    groups: Annotated[
+        str | None,
+        options.option(
+            "--groups", "FILE", "Keep columns in groups: lines of column,group; -k counts groups."
+        ),
+    ] = None,
+    group_by: Annotated[
+        str | None,
+        options.option(
+            "--group-by", "MARK", "The same by name: with _, gene_1 and gene_2 are the group gene."
+        ),
+    ] = None,
+    costs: Annotated[
+        str | None,
+        options.option(
+            "--costs", "FILE", "What columns cost: lines of column,cost, or group,cost."
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        options.option("--budget", "NUMBER", "The most that the selected may cost; instead of -k."),
+    ] = None,
     adjust_for: options.AdjustForOption = None,
     center_rows: options.CenterRowsOption = False,
     ignore: options.IgnoreOption = None,
     label: options.LabelOption = None,
-    missing: options.MissingOption = options.Missing.error,
-    scale: options.ScaleOption = options.Scale.none,
+    as_categories: options.CategoriesOption = None,
+    as_numbers: options.NumbersOption = None,
+    as_dates: options.DatesOption = None,
+    strict: options.StrictOption = False,
+    missing: options.MissingOption = None,
+    scale: options.ScaleOption = options.Scale.auto,
     order: Annotated[
         options.Order, typer.Option(help="Order of the selected columns in the output.")
     ] = options.Order.table,
     seed: options.SeedOption = 0,
     jobs: options.JobsOption = None,
+    transpose: options.TransposeOption = False,
+    file_format: options.FormatOption = None,
     delimiter: options.DelimiterOption = None,
     no_header: options.NoHeaderOption = False,
     array: options.ArrayOption = None,
@@ -174,6 +208,10 @@ def select(
         )
     if purpose is not None:
         given.method = options.method_for(purpose, method)
+    if budget is not None and given.numbers != ["auto"]:
+        raise ValueError(
+            f"-k and --budget both say how much to keep: give one, not -k {n_features}."
+        )
     console = Console(quiet)
     with console.busy("starting"):
         if output is not None:
@@ -182,7 +220,13 @@ def select(
             # Also says where the extension is none that can be written.
             given.output_needs_all = needs_whole_table(output)
         options.check_targets(
-            table, force, output=output, names=names, json=json_file, report=report_file
+            table,
+            force,
+            output=output,
+            names=names,
+            ranking=ranking,
+            json=json_file,
+            report=report_file,
         )
 
         from bsufs.cli import _selection as steps
@@ -199,12 +243,22 @@ def select(
         # Where the table itself goes to the terminal, nothing is to move in it.
         writing = nullcontext() if output == STANDARD else console.busy(f"writing {output}")
         with writing:
-            write_table(found.table, output, selection.best_first, order=given.order, force=force)
+            write_table(found.table, output, selection.features, order=given.order, force=force)
     lines = [f"{one_line(row['name'])}\n" for row in document["selected"]]
-    write_text("".join(lines), names, force)
-    write_text(dump(document), json_file, force)
-    write_text(page, report_file, force)
-    if output is names is json_file is report_file is None:
+    texts = {
+        names: "".join(lines),
+        ranking: None if ranking is None else steps.ranking_as_csv(selection),
+        json_file: dump(document),
+        report_file: page,
+    }
+    for path, text in texts.items():
+        write_text(text, path, force)
+    written = [path for path in (output, *texts) if path not in (None, STANDARD)]
+    if output is not None and output.lower().endswith(".npy") and found.table.carried_names:
+        console.say(f"{output} holds numbers alone: names and carried columns are not in it")
+    if written:
+        console.say(f"wrote {', '.join(written)}")
+    if output is None and not any(texts):
         _show(document)
 
 

@@ -28,7 +28,7 @@ _GROUP = 2
 # Clusters are looked for again in so many parts of the rows, each with this share of them.
 _N_PARTS, _PART = 10, 0.8
 # What an alternative has in common with a selection that was made by another method.
-_SHARED = ("must_keep", "never_keep", "adjust_for", "center_rows", "random_state")
+_SHARED = ("must_keep", "never_keep", "groups", "adjust_for", "center_rows", "random_state")
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,8 @@ def alternatives(selector: Any, X: Any = None, n: int = 3) -> list[Alternative]:
             f"X must have the {main.n_features_in_} features that the selector was fitted to, got "
             f"{data.n_features}."
         )
-    template = clone(template).set_params(n_features_to_select=int(main.support_.sum()))
+    number = len(getattr(main, "selected_groups_", main.selected_features_))
+    template = clone(template).set_params(n_features_to_select=number, costs=None, budget=None)
     fitted, shown = [], []
     scores, shares = _scores(template, data)
     for first in range(0, min(n * _GROUP, len(shares)), _GROUP):
@@ -212,9 +213,7 @@ def _template(main: Any) -> ClusterAlignment:
 
 def _scores(template: ClusterAlignment, data: FitData) -> tuple[Array, Array]:
     """Return scores of the rows on the components, and the share of each in the variance."""
-    template.n_features_in_ = data.n_features
-    if data.names is not None:
-        template.feature_names_in_ = data.names
+    template._note_columns(data)
     problem = ColumnProblem.of(data, template._forced_and_barred()[1])
     sample, scatter = data.some_rows(template._sample(), problem), problem.scatter
     most = most_components(sample.n_rows, min(scatter.max_rank, scatter.shape[0]))

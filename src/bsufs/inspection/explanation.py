@@ -54,7 +54,8 @@ def explain(
     pandas.DataFrame
         One row per feature, best first; the index is the number of the column. Its columns:
 
-        - `name`; `rank`, 1 for the best; `score`; `selected`;
+        - `name`; `group`, where features are kept in groups; `rank`, 1 for the best; `score`;
+          `selected`;
         - `eliminated_at`: the step of the path (or, with a fixed weight, the iteration) at which
           the feature was eliminated; missing for those that remained to the end, and for methods
           that eliminate none;
@@ -119,6 +120,8 @@ def explain(
         },
         index=pd.RangeIndex(found.n_features, name="column"),
     )
+    if found.groups is not None:
+        frame.insert(1, "group", pd.Series(found.groups, dtype=object))
     return frame.loc[found.best_first]
 
 
@@ -135,19 +138,32 @@ def why(found: Findings, column: int) -> str:
         case Reason.ADJUSTED_FOR:
             return "adjusted for (adjust_for)"
         case Reason.CONSTANT:
+            if kept and found.n_others[column]:
+                return f"constant, but kept{_company(found, column)}"
             return "constant, but no other column was left" if kept else "constant"
         case Reason.DUPLICATE:
             return f"a duplicate of {name} (correlation {correlation:.2f})"
         case Reason.CORRELATED:
             return f"{correlation:.2f} correlated with {name}"
     if kept:
-        return _represented(found, column) + _course(found, column)
+        said = _represented(found, column) + _course(found, column)
+        return f"{said}; kept{_company(found, column)}" if found.n_others[column] else said
     times = _times(found.n_features * found.variance_share[column])
     like = "" if closest < 0 else f"; closest is {name} ({correlation:.2f})"
     return (
-        f"ranked {rank} for {found.n_selected} places{_course(found, column)}, "
+        f"ranked {rank} for {found.n_selected} places"
+        f"{_company(found, column)}{_course(found, column)}, "
         f"{times} the mean variance{like}"
     )
+
+
+def _company(found: Findings, column: int) -> str:
+    """Return with which others a feature is kept or left out."""
+    n_others = found.n_others[column]
+    if n_others == 0:
+        return ""
+    label = shortened(str(found.groups[column]), _NAME_WIDTH)
+    return f" with group {label} ({n_others} other{'s' if n_others > 1 else ''})"
 
 
 def _represented(found: Findings, column: int, width: int = _NAME_WIDTH) -> str:

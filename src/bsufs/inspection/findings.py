@@ -176,7 +176,7 @@ class Findings:
                 dtype=(np.float64, np.float32),
                 ensure_min_samples=2,
             )
-            data = FitData(X, names=self._names_in)
+            data = FitData(X, names=self._names_in, groups=self.groups)
             self.data = clone(self.selector)._to_be_cleared(data, texts)
         names = self.feature_names
         if names is None:
@@ -201,6 +201,22 @@ class Findings:
     def n_selected(self) -> int:
         """Number of selected features."""
         return int(np.sum(self.selector.support_))
+
+    @property
+    def groups(self) -> Any:
+        """Labels of the groups of all features; None where each is by itself."""
+        return getattr(self.selector, "groups_", None)
+
+    @cached_property
+    def n_others(self) -> Indices:
+        """How many other features each is kept or left out with."""
+        groups = self.selector._groups.of
+        return np.bincount(groups)[groups] - 1
+
+    @property
+    def n_selected_groups(self) -> int:
+        """Number of selected groups, of features where each is by itself."""
+        return len(getattr(self.selector, "selected_groups_", self.selector.selected_features_))
 
     @cached_property
     def best_first(self) -> Indices:
@@ -459,6 +475,7 @@ class Findings:
         is_free = "must_keep" in known or not any(mask.any() for mask in self.forced_and_barred)
         # What columns are adjusted for may be columns of X, which must stay.
         is_free &= self.data.nuisance is None
+        is_free &= self.groups is None and known.get("budget") is None
         most = max(MOST_CANDIDATES, 2 * self.n_selected) if is_free else self.n_features
         return np.sort(self.best_first[:most])
 
@@ -512,9 +529,10 @@ class Findings:
         rows = np.sort(random.choice(n, n_rows, replace=False))
         part = data.part(rows)
         fresh = clone(self.selector)
-        # As many features as here, and nothing said meanwhile.
+        # As many features as here, or for as much, and nothing said meanwhile.
+        is_paid = getattr(fresh, "budget", None) is not None
         wanted: dict[str, Any] = {
-            "n_features_to_select": self.n_selected,
+            "n_features_to_select": "auto" if is_paid else self.n_selected_groups,
             "callback": None,
             "verbose": 0,
             "random_state": int(random.integers(np.iinfo(np.int32).max)),

@@ -48,7 +48,8 @@ def plot_path(selector: Any, *, ax: Axes | None = None) -> Axes:
     carried = found.path["component_variance_ratio"][1:]
     steps = np.arange(1, remaining.size + 1)
     ax.step(steps, remaining, where="mid", color=INK, lw=2, label="remaining features")
-    ax.axhline(found.n_selected, color=KEPT, lw=1.5, ls="--", label=f"{found.n_selected} selected")
+    k = found.n_selected_groups
+    ax.axhline(k, color=KEPT, lw=1.5, ls="--", label=f"{k} selected")
     ax.set(xlabel="step of the path", ylabel="remaining features", yscale="log")
     ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     ax.yaxis.set_major_formatter("{x:.0f}")

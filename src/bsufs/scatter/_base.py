@@ -104,7 +104,11 @@ class Scatter(ABC):
 
     def rows(self, features: Indices) -> Array:
         """Return the rows S[features] as a matrix of their own."""
-        return self._block(features, slice(None)) * self.factor
+        return self.block(features, slice(None))
+
+    def block(self, rows: Any, columns: Any) -> Array:
+        """Return S[rows][:, columns]; rows and columns are numbers of features or slices."""
+        return self._block(rows, columns) * self.factor
 
     def centered_rows(self) -> Array | None:
         """Return the centered rows, not to be changed, where the operator holds them."""

@@ -20,10 +20,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bsufs._threads import threads_for
 from bsufs._typing import Array, Indices, Mask
-from bsufs.selectors._columns import feature_mask
 from bsufs.selectors._dask_input import check_columns, chosen_columns, is_dask
 from bsufs.selectors._data import FitData
 from bsufs.selectors._docs import fill_docstring
+from bsufs.selectors._groups import Groups, parsed_budget
 from bsufs.selectors._html import selection_html
 from bsufs.selectors._nuisance import adjusted_columns, as_codes
 from bsufs.selectors._validation import (
@@ -33,6 +33,7 @@ from bsufs.selectors._validation import (
     require_positive_weight,
     require_two_rows,
 )
+from bsufs.solvers.budget import Budget
 
 # What `n_features_to_select` may be, for every selector.
 NUMBER_OF_FEATURES = [
@@ -172,17 +173,20 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         if isinstance(X, FitData) and (self._accepts_sparse or not sparse.issparse(X.X)):
             self._note_columns(X)
             return X
+        groups = X.groups if isinstance(X, FitData) else None
         X = X.X if isinstance(X, FitData) else X
         X, weight = self._validated(X, sample_weight, reset=True)
+        self._set_groups(groups)
         require_two_rows(X.shape[0])
         if weight is not None:
             require_positive_weight(weight)
-        return FitData(X, weight, self._feature_names())
+        return FitData(X, weight, self._feature_names(), groups=groups)
 
     def _note_columns(self, data: FitData) -> None:
         self.n_features_in_ = data.n_features
         if data.names is not None:
             self.feature_names_in_ = data.names
+        self._set_groups(data.groups)
 
     def _to_be_cleared(self, data: FitData, texts: Mapping[str, Any]) -> FitData:
         """Return data that say what they are to be cleared of; some columns may have been text."""
@@ -227,16 +231,43 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
     def _feature_names(self) -> Any:
         return getattr(self, "feature_names_in_", None)
 
-    def _forced_and_barred(self) -> tuple[Mask, Mask]:
-        """Return the masks of the must-keep and the never-keep features."""
-        forced, barred = (
-            feature_mask(
-                name, getattr(self, name, None), self.n_features_in_, self._feature_names()
+    def _option(self, name: str) -> Any:
+        """Return a parameter that not every selector has."""
+        return getattr(self, name, None)
+
+    def _set_groups(self, of_data: Any) -> None:
+        """Take the groups of the parameter, else those that the data come with."""
+        given = self._option("groups")
+        given = of_data if given is None else given
+        self._groups = Groups.singletons(self.n_features_in_)
+        if given is not None:
+            self._groups = Groups.parsed(given, self.n_features_in_, self._feature_names())
+            self.groups_ = self._groups.labels[self._groups.of]
+        self._budget = self._parsed_budget()
+
+    def _parsed_budget(self) -> Budget | None:
+        costs, budget = self._option("costs"), self._option("budget")
+        if costs is None and budget is None:
+            return None
+        if costs is None or budget is None:
+            missing = "costs" if costs is None else "budget"
+            raise ValueError(f"costs and budget must be given together, got no {missing}.")
+        if self._wanted() != "auto":
+            raise ValueError(
+                "n_features_to_select must be 'auto' where a budget decides, got "
+                f"{self._wanted()!r}. Leave one of them out."
             )
+        return parsed_budget(costs, float(budget), self._groups, self._feature_names())
+
+    def _forced_and_barred(self) -> tuple[Mask, Mask]:
+        """Return the masks of the must-keep and the never-keep features, in whole groups."""
+        forced, barred = (
+            self._groups.mask(name, getattr(self, name, None), self._feature_names())
             for name in ("must_keep", "never_keep")
         )
         names, adjust_for = self._feature_names(), getattr(self, "adjust_for", None)
-        barred |= adjusted_columns(adjust_for, self.n_features_in_, names)
+        adjusted = adjusted_columns(adjust_for, self.n_features_in_, names)
+        barred = self._groups.closed(barred | adjusted)
         both = np.flatnonzero(forced & barred)
         if both.size:
             which = [int(i) if names is None else str(names[i]) for i in both]
@@ -261,22 +292,24 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         return self.n_features_to_select
 
     def _asked_number(self, forced: Mask, barred: Mask) -> int | None:
-        """Return how many features the caller wants, None if that is left to the method."""
+        """Return how many groups the caller wants, None if that is left to the method."""
         asked = self._wanted()
         if isinstance(asked, str):
             return None
-        n_forced, n_barred = int(np.count_nonzero(forced)), int(np.count_nonzero(barred))
-        allowed = barred.size - n_barred
+        groups = self._groups
+        what = "features" if groups.are_single else "groups"
+        n_forced, n_barred = groups.count(forced), groups.count(barred)
+        allowed = groups.n_groups - n_barred
         k = int(asked) if isinstance(asked, Integral) else max(1, round(asked * allowed))
         if k > allowed:
             without = f" without the {n_barred} in {self._leaves_out()}" if n_barred else ""
             raise ValueError(
-                f"n_features_to_select must be at most the number of features{without}, "
+                f"n_features_to_select must be at most the number of {what}{without}, "
                 f"{allowed}, got {asked!r}. Ask for fewer, or for 'auto'."
             )
         if k < n_forced:
             raise ValueError(
-                f"n_features_to_select must be at least the {n_forced} features in must_keep, got "
+                f"n_features_to_select must be at least the {n_forced} {what} in must_keep, got "
                 f"{asked!r}. Ask for more, or shorten must_keep."
             )
         return k
@@ -293,24 +326,50 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         tie_breaks: tuple[Any, ...] = (index,)
         if not scored.ties_by_index:
             tie_breaks = (scored.position, -scored.variances)
-        best_first = in_order_of_rank(scores, scored.variances, forced, barred, tie_breaks)
-        k = self._asked_number(forced, barred)
-        if k is None:
-            most, least = int(np.count_nonzero(~barred)), max(1, int(np.count_nonzero(forced)))
-            k = min(max(scored.auto_n_features(best_first), least), most)
+        best_first = self._groups.gathered(
+            in_order_of_rank(scores, scored.variances, forced, barred, tie_breaks)
+        )
+        best_first, k = self._chosen_number(best_first, forced, barred, scored)
+        ends = self._groups.ends(best_first)[:k]
+        chosen = best_first[: ends[-1]]
         ranking = np.empty(scores.size, dtype=np.intp)
         ranking[best_first] = index + 1
         self.scores_ = scores
         self.ranking_ = ranking
-        self.support_ = ranking <= k
-        names = self._feature_names()
-        chosen = best_first[:k]
+        self.support_ = ranking <= chosen.size
         if scored.when_number_is_known is not None:
             scored.when_number_is_known(k)
+        names = self._feature_names()
         self.selected_features_ = chosen if names is None else names[chosen]
+        if "groups_" in vars(self):
+            self.selected_groups_ = self.groups_[chosen[ends - 1]]
         if scored.explained_curve is not None:
-            self.explained_variance_curve_ = scored.explained_curve(chosen)
+            self.explained_variance_curve_ = scored.explained_curve(chosen)[ends - 1]
             self.explained_variance_ratio_ = float(self.explained_variance_curve_[-1])
+
+    def _chosen_number(
+        self, best_first: Indices, forced: Mask, barred: Mask, scored: Scored
+    ) -> tuple[Indices, int]:
+        """Return how many groups to keep, and the columns so that these come first."""
+        groups = self._groups
+        n_allowed, n_forced = groups.count(~barred), groups.count(forced)
+        if self._budget is not None:
+            in_order = groups.of[best_first[groups.ends(best_first)[:n_allowed] - 1]]
+            is_paid = self._budget.paid(in_order)
+            if not is_paid.any() or not is_paid[:n_forced].all():
+                raise ValueError(
+                    "budget must pay for all of must_keep, or at least for the cheapest choice, "
+                    f"got {self._budget.total:g}. Raise it."
+                )
+            paid = in_order[is_paid]
+            behind = ~np.isin(groups.of[best_first], paid)
+            return best_first[np.argsort(behind, kind="stable")], paid.size
+        k = self._asked_number(forced, barred)
+        if k is None:
+            n_columns = scored.auto_n_features(best_first)
+            k = int(np.searchsorted(groups.ends(best_first), n_columns)) + 1
+            k = min(max(k, n_forced, 1), n_allowed)
+        return best_first, k
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
@@ -366,7 +425,9 @@ class ScoringSelector(BaseSelector):
         """Return how many features will come out, for methods whose scores depend on it."""
         nobody = np.zeros(n_features, dtype=bool)
         asked = self._asked_number(nobody, nobody)
-        return _half(n_features) if asked is None else asked
+        if asked is None:
+            return _half(n_features)
+        return max(1, round(asked * n_features / self._groups.n_groups))
 
 
 def _half(n_features: int) -> int:

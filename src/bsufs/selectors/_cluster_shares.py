@@ -50,12 +50,12 @@ class SampleOfRows(Protocol):
         """Return the product with a matrix, in the form in which the scatter gives frames."""
         ...
 
-    def columns(self, which: Any) -> Array:
-        """Return some of the columns as a dense array."""
-        ...
-
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""
+        ...
+
+    def columns(self, places: Indices) -> Array:
+        """Return some columns as an array."""
         ...
 
 
@@ -119,12 +119,11 @@ class LocalRows:
         product = self._X @ V.astype(self._X.dtype, copy=False)
         return np.asarray(product - self._left @ (self._right.T @ V), dtype=np.float64)
 
-    def columns(self, which: Any) -> Array:
-        """Return some of the columns as a dense array."""
-        X = self._X[:, which]
-        X = (X.toarray() if sparse.issparse(X) else X) - self._left @ self._right[which].T
-        # What clearing leaves of a column that does not vary otherwise is rounding.
-        return np.where(self._squares[which] > 0, X, 0.0)
+    def columns(self, places: Indices) -> Array:
+        """Return some columns as an array."""
+        X = self._X[:, places]
+        X = X.toarray() if sparse.issparse(X) else X
+        return np.asarray(X - self._left @ self._right[places].T)
 
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from bsufs._linalg import group_sums
 from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter import Scatter
 from bsufs.scatter._base import batches
@@ -84,12 +85,13 @@ def varying_columns(X: Any) -> Mask:
     return low != high
 
 
-def find_duplicates(scatter: Scatter, forced: Mask) -> Mask:
+def find_duplicates(scatter: Scatter, forced: Mask, groups: Indices | None = None) -> Mask:
     """Find the columns that are perfectly correlated with one that stands for them.
 
     A copy, a shifted or negated copy and the same quantity in other units say nothing that the
-    first has not said. Of such a group a forced column stands for the others, else the one of
-    largest variance, the first in a tie.
+    first has not said. Of such columns a forced one stands for the others, else the one of largest
+    variance, the first in a tie. Where columns are kept in groups, the variance is that of the
+    group, and a group is found where every column of it is.
     """
     diagonal = scatter.diagonal()
     d = diagonal.size
@@ -109,11 +111,16 @@ def find_duplicates(scatter: Scatter, forced: Mask) -> Mask:
     steps = np.abs(np.diff(prints[by_print], axis=0)).max(axis=1)
     group = np.empty(varying.size, dtype=np.intp)
     group[by_print] = np.concatenate([[0], np.cumsum(steps > _DUPLICATE_TOLERANCE)])
-    by_standing = np.lexsort((varying, -diagonal[varying], ~forced[varying], group))
+    size, first = diagonal, np.arange(d)
+    if groups is not None:
+        size, first = group_sums(groups, diagonal)[groups], groups
+    by_standing = np.lexsort((varying, first[varying], -size[varying], ~forced[varying], group))
     first_of_group = np.ones(varying.size, dtype=bool)
     first_of_group[by_standing[1:]] = np.diff(group[by_standing]) > 0
     found = np.zeros(d, dtype=bool)
     found[varying[~first_of_group]] = True
+    if groups is not None:
+        found = (np.bincount(groups, ~found & (diagonal > 0)) == 0)[groups] & (size > 0)
     return found & ~forced
 
 

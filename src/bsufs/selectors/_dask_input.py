@@ -164,15 +164,16 @@ class DaskRows:
         )
         return product
 
-    def columns(self, which: Indices) -> Array:
-        """Bring some of the columns here."""
-        X: Array = self._scatter.columns(self._places[which])
-        return _as_local_rows(X, self._rows, self._all_weights).columns(slice(None))
-
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""
         lazy = self._scatter.each(_shares, self._rows, self._all_weights, tuple(found))
         return self._scatter.gathered(lazy)[self._places]
+
+    def columns(self, places: Indices) -> Array:
+        """Bring some columns here."""
+        columns = self._scatter.columns(self._places[places])
+        everything = np.arange(places.size)
+        return _as_local_rows(columns, self._rows, self._all_weights).columns(everything)
 
 
 def _as_local_rows(X: Array, rows: Indices | None, weight: Array | None) -> LocalRows:

@@ -34,6 +34,8 @@ class FitData:
         Names of the features.
     nuisance : Nuisance, optional
         What `scatter`, `variances`, `columns` and `some_rows` are cleared of; X itself is not.
+    groups : sequence or dict, optional
+        Which features are kept or left out together, for selectors that are given no `groups`.
     """
 
     def __init__(
@@ -42,8 +44,10 @@ class FitData:
         sample_weight: Array | None = None,
         names: Any = None,
         nuisance: Nuisance | None = None,
+        groups: Any = None,
     ) -> None:
         self.nuisance = nuisance
+        self.groups = groups
         self.X = X
         self.sample_weight = sample_weight
         self.names = None if names is None else np.asarray(names, dtype=object)
@@ -122,13 +126,14 @@ class FitData:
         """The cleared columns as data of their own, for whoever looks at all of X."""
         if self.nuisance is None:
             return self
-        return FitData(self.columns(slice(None)), self.sample_weight, self.names)
+        columns = self.columns(slice(None))
+        return FitData(columns, self.sample_weight, self.names, groups=self.groups)
 
     def part(self, rows: Indices) -> FitData:
         """Return some of the rows."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         nuisance = None if self.nuisance is None else self.nuisance.part(rows)
-        return FitData(self.X[rows], weight, self.names, nuisance)
+        return FitData(self.X[rows], weight, self.names, nuisance, self.groups)
 
     @cached_property
     def explained_curve(self) -> ExplainedCurve:

@@ -42,6 +42,16 @@ must_keep : sequence of str or int, optional
     "never_keep": """\
 never_keep : sequence of str or int, optional
     Features that are never selected: the fit goes as if they were not there.""",
+    "groups": """\
+groups : sequence or dict, optional
+    Columns that are kept or left out together: a label for each column, or a dict from the name
+    of a group to its columns, in which columns may be left out. `n_features_to_select` then
+    counts groups, and `must_keep` and `never_keep` may name a group or any column of it.
+costs : sequence or dict, optional
+    What a column costs, a positive number, for each column or by name; the costs of a group are
+    those of its columns together, unless given for the group. Needs a `budget`.
+budget : float, optional
+    The most that the selected columns may cost together; instead of `n_features_to_select`.""",
     "adjust_for": """\
 adjust_for : str, int, list of these, or array, series or data frame of n_samples rows, optional
     What must not decide, such as a batch or a sequencing depth: names or numbers of columns of X,
@@ -54,11 +64,15 @@ center_rows : bool, default=False
     `adjust_for`) first, for data whose rows share a level.""",
     "fitted": """\
 ranking_ : array of int of shape (n_features,)
-    1 for the best feature.
+    1 for the best feature; the features of a group come one after another.
 support_ : array of bool of shape (n_features,)
     The selected features.
 selected_features_ : array of shape (n_features_to_select,)
     Names, or column numbers where there are no names, best first.
+selected_groups_ : array
+    Labels of the selected groups, best first; only where there are groups.
+groups_ : array of shape (n_features,)
+    The label of the group of each feature; only where there are groups.
 n_features_in_ : int
     Number of features seen in `fit`.
 feature_names_in_ : array of str
@@ -73,7 +87,7 @@ explained_variance_ratio_ : float
     Share of the total variance that linear regression on the selected features explains; NaN
     for more than 4096 of them where there are more samples than that.
 explained_variance_curve_ : array of shape (n_features_to_select,)
-    The same for the best feature alone, the best two, and so on.""",
+    The same for the best feature alone, the best two, and so on; with groups, the best group.""",
     "stopping": """\
 n_iter_ : int
     Iterations done.

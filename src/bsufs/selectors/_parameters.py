@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -39,6 +40,9 @@ _SHARED: dict[str, list[Any]] = {
     "tol": NOT_NEGATIVE,
     "must_keep": ["array-like", str, Integral, None],
     "never_keep": ["array-like", str, Integral, None],
+    "groups": ["array-like", Mapping, None],
+    "costs": ["array-like", Mapping, None],
+    "budget": [*POSITIVE, None],
     "adjust_for": ["array-like", str, Integral, None],
     "center_rows": ["boolean"],
     "random_state": ["random_state"],

@@ -114,17 +114,16 @@ class DistinctRows:
         steps = np.abs(np.diff(prints[by_print], axis=0)).max(axis=1)
         first = np.append(True, steps > _SAME * np.abs(prints).max())
         self.total_weight = float(n if weight is None else weight.sum())
-        # The rows that stand for all, by number.
-        self.numbers: Indices = np.arange(n)
-        self.rows, self._group = rows, np.arange(n)
+        # The row that stands for each distinct one, and the distinct one of each row.
+        self.first = self.group = np.arange(n)
         self.weight: Array | None = None
         if not first.all() or weight is not None:
-            self.numbers = by_print[first]
-            self.rows = rows[self.numbers]
-            self._group = np.empty(n, dtype=np.intp)
-            self._group[by_print] = np.cumsum(first) - 1
-            self.weight = np.asarray(np.bincount(self._group, weight), dtype=np.float64)
+            self.first = by_print[first]
+            self.group = np.empty(n, dtype=np.intp)
+            self.group[by_print] = np.cumsum(first) - 1
+            self.weight = np.asarray(np.bincount(self.group, weight), dtype=np.float64)
+        self.rows = rows[self.first] if self.weight is not None else rows
 
     def of_all(self, labels: Any) -> Any:
         """Give each row what was found out about the one that stands for it."""
-        return labels[:, self._group]
+        return labels[:, self.group]

@@ -32,7 +32,7 @@ from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._validation import require_positive_weight, require_two_rows
 
 # What a batch sets; all else is found by the fit that follows.
-_STREAMED = frozenset({"stream_", "n_features_in_", "feature_names_in_"})
+_STREAMED = frozenset({"stream_", "n_features_in_", "feature_names_in_", "groups_"})
 
 
 class StreamedSelector(BaseSelector):
@@ -73,6 +73,7 @@ class StreamedSelector(BaseSelector):
             return self._to_be_cleared(super()._fit_data(X, sample_weight), texts)
         check_columns(self, X, reset=True)
         # What can be wrong with the parameters is said before the data are read.
+        self._set_groups(None)
         self._asked_number(*self._forced_and_barred())
         known, names = self._known_columns(), self._feature_names()
         return DaskData(X, sample_weight, names, known, self._values_to_adjust_for)
@@ -88,7 +89,7 @@ class StreamedSelector(BaseSelector):
         else:
             values = self._values_to_adjust_for(data.X.shape[0], weight)
         nuisance = Nuisance(known, values)
-        return FitData(data.X, data.sample_weight, data.names, nuisance)
+        return FitData(data.X, data.sample_weight, data.names, nuisance, data.groups)
 
     def _values_to_adjust_for(self, n_rows: int, weight: Array | None) -> Array:
         """Return the regressors that are no columns of X."""
@@ -172,6 +173,7 @@ class StreamedSelector(BaseSelector):
         try:
             self._validate_params()
             X, weight = self._validated(X, sample_weight, reset=is_first)
+            self._set_groups(None)
             self._asked_number(*self._forced_and_barred())
             if stream is None:
                 self._require_columns_to_adjust_for()

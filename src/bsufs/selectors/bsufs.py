@@ -102,6 +102,7 @@ class BSUFS(StreamedSelector):
         remain, a step eliminates as many as four such steps would.
     %(must_keep)s
     %(never_keep)s
+    %(groups)s
     %(adjust_for)s
     %(center_rows)s
     max_iter : int, default=500
@@ -167,6 +168,11 @@ class BSUFS(StreamedSelector):
     or rows are repeated. With ``tie_break="index"`` ties and duplicates are treated as in the
     authors' code instead.
 
+    Where columns are in `groups`, a group takes the place of a row: :math:`\|w^i\|` becomes the
+    Frobenius norm of the rows of the group, groups are eliminated as a whole, and what is said of
+    numbers of features holds of groups. With a `budget`, features are taken in the order of their
+    survival, and those that no longer fit are skipped.
+
     The defaults were chosen by measurement, leaving one dataset out at a time. With fixed weights
     the iterates converge to a critical point of the penalized problem; on the path, where the
     weight changes at each step, there is no such theorem.
@@ -213,6 +219,9 @@ class BSUFS(StreamedSelector):
     drop_rate: float = 0.05
     must_keep: Any = None
     never_keep: Any = None
+    groups: Any = None
+    costs: Any = None
+    budget: float | None = None
     adjust_for: Any = None
     center_rows: bool = False
     max_iter: int = 500
@@ -247,12 +256,14 @@ class BSUFS(StreamedSelector):
         k = self._asked_number(forced, barred)
         problem = ColumnProblem.of(data, barred)
         scatter, order = problem.scatter, problem.order
+        numbers, which = self._groups.among(order)
+        groups = None if which.size == order.size else numbers
         duplicates = np.zeros(order.size, dtype=bool)
         if self.tie_break == "survival":
-            duplicates = find_duplicates(scatter, forced[order])
+            duplicates = find_duplicates(scatter, forced[order], groups)
         values, W = self._first_frame(scatter, order)
         self.n_components_ = W.shape[1]
-        model = self._weights().scaled_to(scatter, values[0], W.shape[1])
+        model = self._weights().scaled_to(scatter, values[0], W.shape[1], groups)
         solve = self._follow_path if self.lambda_row == "path" else self._alternate
         scores, auto_n_features, when_number_is_known = solve(
             problem, model, W, forced[order], duplicates, k
@@ -323,6 +334,8 @@ class BSUFS(StreamedSelector):
         row_weights = None
         if forced.any() or duplicates.any():
             row_weights = np.where(forced, 0.0, np.where(duplicates, np.inf, 1.0))
+            if model.groups is not None:
+                row_weights = row_weights[np.unique(model.groups, return_index=True)[1]]
         row = model.row(float(self.lambda_row), row_weights)
         result = proximal_alternation(
             Problem(model.scatter, row, model.element, model.tau),
@@ -336,7 +349,7 @@ class BSUFS(StreamedSelector):
         competing = ~forced & ~duplicates
         if competing.any() and not result.V[competing].any():
             wanted = min(max((k or 1) - int(forced.sum()), 1), int(competing.sum()))
-            self._warn_that_no_row_remains(model, row_norms(W)[competing], wanted)
+            self._warn_that_no_row_remains(model, row_norms(W, model.groups)[competing], wanted)
         elif result.stopping_reason == "max_iter" and self.tol > 0:
             warn_caller(
                 f"BSUFS did not converge in max_iter={self.max_iter} iterations; raise max_iter "
@@ -347,7 +360,7 @@ class BSUFS(StreamedSelector):
         self.path_ = {}
         self.survival_ = problem.by_column(result.survival.last_step)
         self._keep_iterates(problem.order, result)
-        norms = row_norms(result.V)
+        norms = row_norms(result.V, model.groups)
         scores: Array = norms
         if self.tie_break == "survival":
             constant = model.scatter.diagonal() <= 0

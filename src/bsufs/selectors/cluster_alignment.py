@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.kmeans import batched_kmeans
 from bsufs.scatter import Scatter
+from bsufs.selectors._agreement import Agreement, fewest
 from bsufs.selectors._base import Scored
 from bsufs.selectors._cluster_shares import Clusters, SampleOfRows
 from bsufs.selectors._columns import find_duplicates
@@ -49,8 +50,8 @@ class ClusterAlignment(StreamedSelector):
     Parameters
     ----------
     n_features_to_select : int, float or "auto", default="auto"
-        How many features to keep: a number, a share of all, or "auto", as many as regression needs
-        to explain the variance that the components explain.
+        How many features to keep: a number, a share of all, or "auto": the fewest whose clusters
+        agree with those that were looked for as well as more would, see Notes.
     n_components : int, float or "auto", default="auto"
         Number of components m, as for `BSUFS` but at most 24; clusters are sought among m and among
         as many as the rows allow: a sixth of them, at most 24.
@@ -65,6 +66,7 @@ class ClusterAlignment(StreamedSelector):
         Neighbors of each row whose differences are the unit of distance.
     %(must_keep)s
     %(never_keep)s
+    %(groups)s
     %(adjust_for)s
     %(center_rows)s
     max_samples : int, default=1024
@@ -81,6 +83,9 @@ class ClusterAlignment(StreamedSelector):
     cluster_shares_ : array of shape (n_features,)
         Share of the variance of each feature that lies between clusters, beyond what chance gives
         and with small clusters counting less, averaged over all clusterings; 0 to 1.
+    agreement_curve_ : dict of arrays
+        With "auto", what decided: some numbers `n_features_to_select`, and the `agreement` of the
+        clusters of so many features with those that were looked for, 0 to 1.
     n_clusters_ : list of int
         The numbers of clusters that were looked for.
     n_components_ : int
@@ -113,6 +118,16 @@ class ClusterAlignment(StreamedSelector):
     what it repeats and for variance within clusters. Columns whose share is less than four standard
     deviations above chance come behind those that know of the clusters.
 
+    A group of columns counts as one: its kernel is the sum of the kernels of its columns, and it is
+    worth the sum of their :math:`b_i`. With a `budget`, each pick is the one that raises the
+    alignment most per cost among those that still fit.
+
+    "auto" clusters the rows (512 of them at most) on the best columns alone, by k-means with the
+    same numbers of clusters, and measures the agreement with all clusterings from above by their
+    mean normalized mutual information. From 128 columns, or all, the number is halved as long as
+    the agreement is within 0.02 of the best so far; at last three quarters of the number found are
+    tried.
+
     Perfectly correlated columns come behind all distinct ones. Beyond 64 columns (or
     `n_features_to_select`) the rest is ranked by what each would add at that point.
 
@@ -142,6 +157,9 @@ class ClusterAlignment(StreamedSelector):
     n_neighbors: int = 3
     must_keep: Any = None
     never_keep: Any = None
+    groups: Any = None
+    costs: Any = None
+    budget: float | None = None
     adjust_for: Any = None
     center_rows: bool = False
     max_samples: int = 1024
@@ -163,26 +181,49 @@ class ClusterAlignment(StreamedSelector):
         forced, barred = self._forced_and_barred()
         problem = ColumnProblem.of(data, barred)
         scatter, forced = problem.scatter, forced[problem.order]
-        values = self._find_components(scatter)
+        self._find_components(scatter)
         sample = data.some_rows(self._sample(), problem)
-        found = [Clusters(labels, sample.weight) for labels in self._clusterings(sample, scatter)]
+        targets = list(self._clusterings(sample, scatter))
+        found = [Clusters(labels, sample.weight) for labels in targets]
         shares = np.maximum(sample.shares_beyond_chance(found), 0.0) / len(found)
         by_chance = _DEVIATIONS * sum(one.deviation_by_chance for one in found) / len(found)
         self.cluster_shares_ = problem.by_column(shares)
-        best_first = self._picked(scatter, shares, shares > by_chance, forced)
+        units = self._groups.among(problem.order)
+        asked = self._asked_number(*self._forced_and_barred()) or 0
+        best_first = self._picked(scatter, shares, shares > by_chance, forced, units, asked)
         scores = np.empty(best_first.size)
         scores[best_first] = 1.0 - np.arange(best_first.size) / best_first.size
-        goal = float(values.sum()) / scatter.trace()
         return Scored(
             scores=problem.by_column(scores),
             variances=problem.by_column(scatter.diagonal()),
             position=problem.place,
-            auto_n_features=lambda best_first: problem.fewest_that_explain(goal, best_first),
+            auto_n_features=lambda best: self._fewest_that_agree(best, problem, sample, targets),
             explained_curve=problem.explained_curve,
         )
 
-    def _find_components(self, scatter: Scatter) -> Array:
-        """Decide on the number of components, and return their eigenvalues."""
+    def _fewest_that_agree(
+        self,
+        best_first: Indices,
+        problem: ColumnProblem,
+        sample: SampleOfRows,
+        targets: Sequence[Indices],
+    ) -> int:
+        """Return how many columns it takes to show the clusters as well as more would."""
+        places = problem.place[best_first]
+        places = places[places < problem.order.size]
+        ends = self._groups.ends(problem.order[places])
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        curve = Agreement(targets, sample.weight, self.n_clusters_, seed).curve(
+            lambda number: sample.columns(places[: ends[number - 1]]), ends
+        )
+        self.agreement_curve_ = {
+            "n_features_to_select": np.array(list(curve)),
+            "agreement": np.array(list(curve.values())),
+        }
+        return int(ends[fewest(curve) - 1])
+
+    def _find_components(self, scatter: Scatter) -> None:
+        """Decide on the number of components."""
         most = min(_MOST_COMPONENTS, scatter.max_rank, scatter.shape[0])
         values, _ = scatter.leading_eigenvectors(most)
         if isinstance(self.n_components, str):
@@ -191,7 +232,6 @@ class ClusterAlignment(StreamedSelector):
         else:
             values = principal_frame(scatter, self.n_components)[0][:most]
         self.n_components_ = values.size
-        return values
 
     def _clusterings(self, sample: SampleOfRows, scatter: Scatter) -> Iterator[Indices]:
         """Cluster the rows by their scores on components, in one view after another."""
@@ -244,21 +284,45 @@ class ClusterAlignment(StreamedSelector):
             )
         return numbers
 
-    def _picked(self, scatter: Scatter, shares: Array, knowing: Mask, forced: Mask) -> Indices:
-        """Return all columns, best first."""
-        diagonal = scatter.diagonal()
-        duplicates = find_duplicates(scatter, forced)
-        last = (duplicates | ~knowing | (diagonal <= 0)) & ~forced
-        asked = self._asked_number(forced, np.zeros_like(forced)) or 0
-        n_picks = min(int(np.count_nonzero(~last)), max(asked, _MOST_PICKS))
+    def _picked(
+        self,
+        scatter: Scatter,
+        shares: Array,
+        knowing: Mask,
+        forced: Mask,
+        units: tuple[Indices, Indices],
+        asked: int,
+    ) -> Indices:
+        """Return all columns, best first, those of a group behind one another."""
+        (group, which), diagonal = units, scatter.diagonal()
+        # Groups are numbered in the order of their first columns.
+        first = np.flatnonzero(np.diff(np.maximum.accumulate(group), prepend=-1))
         target = shares * (diagonal / diagonal.max())
-        picks, gains = aligned_columns(scatter, target, n_picks, forced=forced, barred=last)
-        rest = np.setdiff1d(np.arange(forced.size), picks)
+        duplicates = find_duplicates(scatter, forced, group)[first]
+        forced, varying = forced[first], np.bincount(group, diagonal) > 0
+        knowing = np.bincount(group, knowing) > 0
+        last = (duplicates | ~knowing | ~varying) & ~forced
+        n_picks = min(int(np.count_nonzero(~last)), max(asked, _MOST_PICKS))
+        budget = None if self._budget is None else self._budget.of(which)
+        picks, gains = aligned_columns(
+            scatter,
+            target,
+            n_picks if budget is None else which.size,
+            forced=forced,
+            barred=last,
+            groups=group,
+            budget=budget,
+        )
+        rest = np.setdiff1d(np.arange(which.size), picks)
         # Where clusters tell nothing the share decides, however little it is.
-        gains = np.where(knowing, gains, shares)
-        return np.concatenate(
+        largest_share = np.zeros(which.size)
+        np.maximum.at(largest_share, group, shares)
+        gains = np.where(knowing, gains, largest_share)
+        order = np.concatenate(
             [picks, rest[np.lexsort((rest, -gains[rest], ~knowing[rest], duplicates[rest]))]]
         )
+        place = np.argsort(order)[group]
+        return np.lexsort((np.arange(group.size), -target, place))
 
 
 def most_components(n_rows: int, rank: int) -> int:

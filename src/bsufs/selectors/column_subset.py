@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
 from bsufs.selectors._parameters import constraints, one_of
-from bsufs.solvers.column_subset import DEPENDENT, greedy_columns, pivoted_columns
+from bsufs.solvers.column_subset import DEPENDENT, greedy_columns, greedy_groups, pivoted_columns
 from bsufs.solvers.forms import centered
 
 
@@ -33,9 +33,11 @@ class ColumnSubset(ScoringSelector):
         How the next column is picked, given the residuals E of all columns after regression on
         those before: "greedy" takes the one that explains most, the largest
         ||E'e_j||^2 / ||e_j||^2; "pivoted-qr" the longest, the largest ||e_j||^2, which is cheaper
-        but prefers columns that nothing resembles.
+        but prefers columns that nothing resembles. Of a group, what the span of its residuals
+        explains, or their joint length.
     %(must_keep)s
     %(never_keep)s
+    %(groups)s
 
     Attributes
     ----------
@@ -44,7 +46,8 @@ class ColumnSubset(ScoringSelector):
         place, counted from zero, and zero for columns never picked. Larger is better.
     %(fitted)s
     explained_variance_path_ : array
-        Share of the total variance that regression on the first 1, 2, ... picks explains.
+        Share of the total variance that regression on the first 1, 2, ... picks explains; the
+        picks are groups where there are any.
 
     Notes
     -----
@@ -71,28 +74,45 @@ class ColumnSubset(ScoringSelector):
     method: str = "greedy"
     must_keep: Any = None
     never_keep: Any = None
+    groups: Any = None
+    costs: Any = None
+    budget: float | None = None
 
     _parameter_constraints = constraints(method=one_of("greedy", "pivoted-qr"))
 
     def _score(self, data: FitData) -> Array:
         forced, barred = (mask[data.order] for mask in self._forced_and_barred())
-        pick = greedy_columns if self.method == "greedy" else pivoted_columns
         Xc = centered(data.ordered)
         Xc[:, barred] = 0.0
         if forced.any():
-            first, _ = pick(np.where(forced, Xc, 0.0))
-            others, _ = pick(np.where(forced, 0.0, _without(Xc, Xc[:, first])))
+            first, _ = self._picked(np.where(forced, Xc, 0.0), data)
+            others, _ = self._picked(np.where(forced, 0.0, _without(Xc, Xc[:, first])), data)
             picked = np.concatenate([first, others])
             shadows = np.linalg.qr(Xc[:, picked])[0].T @ Xc
             explained = np.cumsum(np.einsum("ij,ij->i", shadows, shadows))
         else:
-            picked, explained = pick(Xc)
+            picked, explained = self._picked(Xc, data)
         d = data.n_features
         scores = np.zeros(d)
         scores[picked] = 1.0 - np.arange(picked.size) / d
         # All that the last pick leaves is rounding, or columns would be left to pick.
-        self.explained_variance_path_ = explained / explained[-1] if explained.size else explained
+        whole = np.vdot(Xc, Xc) if self._budget is not None else explained[-1:]
+        self.explained_variance_path_ = explained / whole if explained.size else explained
         return scores
+
+    def _picked(self, Xc: Array, data: FitData) -> tuple[Indices, Array]:
+        """Pick columns, or groups of them, and return what these explain one after another."""
+        group, which = self._groups.among(data.order)
+        if which.size == group.size and self._budget is None:
+            return (greedy_columns if self.method == "greedy" else pivoted_columns)(Xc)
+        budget = None if self._budget is None else self._budget.of(which)
+        by_length = self.method == "pivoted-qr"
+        groups, explained = greedy_groups(Xc, group, budget=budget, by_length=by_length)
+        place = np.full(which.size, which.size)
+        place[groups] = np.arange(groups.size)
+        variances = data.variances[data.order]
+        picked = np.lexsort((np.arange(group.size), -variances, place[group]))
+        return picked[place[group[picked]] < which.size], explained
 
 
 def _without(Xc: Array, chosen: Array) -> Array:

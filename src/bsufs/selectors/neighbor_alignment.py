@@ -150,7 +150,7 @@ class NeighborAlignment(StreamedSelector):
         scatter, d = problem.scatter, forced.size
         distinct = DistinctRows(scores, sample.weight)
         # Where all rows are the same, two of them tell just as little.
-        rows = np.resize(distinct.numbers, max(2, distinct.numbers.size))
+        rows = np.resize(distinct.first, max(2, distinct.first.size))
         weight = None if distinct.weight is None else np.resize(distinct.weight, rows.size)
         around = Neighborhoods(scores[rows], self.n_neighbors, weight)
         everything = np.arange(d)
@@ -164,7 +164,7 @@ class NeighborAlignment(StreamedSelector):
         self.neighbor_signals_ = problem.by_column(signals / together)
         duplicates = find_duplicates(scatter, forced)
         last = (duplicates | (scatter.diagonal() <= 0)) & ~forced
-        n_picks = max(self._asked_number(forced, np.zeros_like(forced)) or 0, _MOST_PICKS)
+        n_picks = max(self._asked_number(*self._forced_and_barred()) or 0, _MOST_PICKS)
         n_candidates = max(_CANDIDATES * n_picks, _LEAST_CANDIDATES)
         strongest = np.lexsort((everything, -signals, last, ~forced))[:n_candidates]
         # In the order of the columns, in which ties are broken.

@@ -6,8 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from bsufs._linalg import group_sums
 from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter import Scatter
+from bsufs.scatter._base import BATCH_BYTES, batches
+from bsufs.solvers.budget import Budget
 
 
 def aligned_columns(
@@ -17,6 +20,8 @@ def aligned_columns(
     *,
     forced: Mask | None = None,
     barred: Mask | None = None,
+    groups: Indices | None = None,
+    budget: Budget | None = None,
 ) -> tuple[Indices, Array]:
     r"""Pick columns one by one so that their inner products are most like a target kernel.
 
@@ -27,7 +32,8 @@ def aligned_columns(
         \frac{\sum_{i \in A} t_i}{\bigl(\sum_{i, j \in A} S_{ij}^2\bigr)^{1/2}},
         \qquad t_i = x_i' T x_i,
 
-    so no kernel is ever formed: a pick costs one row of S.
+    so no kernel is ever formed: a pick costs one row of S. Columns in groups are picked as a whole;
+    what is said of columns below then holds of groups, and a pick costs the rows of its columns.
 
     Parameters
     ----------
@@ -41,11 +47,16 @@ def aligned_columns(
         Columns to pick before all others.
     barred : array of bool of shape (d,), optional
         Columns not to pick.
+    groups : array of int of shape (d,), optional
+        The number of the group of each column, from 0; each column is its own by default.
+    budget : Budget, optional
+        What columns cost: each pick then gains most per cost among those that still fit.
 
     Returns
     -------
     picks : array of int of shape (n_picks,)
-        The columns in the order picked; the first one of equally good ones.
+        The columns in the order picked; the first one of equally good ones. Fewer where the
+        budget is spent.
     gains : array of shape (d,)
         For the columns not picked: the alignment with one of them added.
 
@@ -60,17 +71,15 @@ def aligned_columns(
     >>> picks.tolist()
     [0, 1]
     """
-    sizes = scatter.diagonal()
-    largest = sizes.max()
-    unit = 1.0 / largest if largest > 0 else 1.0
-    known = _KnownRows(scatter)
+    kernels = _Kernels(scatter, np.arange(target.size) if groups is None else groups)
     return greedy_ratio(
-        target,
-        (sizes * unit) ** 2,
-        lambda pick, gains: (known.row(pick, gains) * unit) ** 2,
+        kernels.summed(target),
+        kernels.own(),
+        kernels.products,
         n_picks,
         forced=forced,
         barred=barred,
+        budget=budget,
     )
 
 
@@ -82,6 +91,7 @@ def greedy_ratio(
     *,
     forced: Mask | None = None,
     barred: Mask | None = None,
+    budget: Budget | None = None,
 ) -> tuple[Indices, Array]:
     r"""Pick one by one what makes :math:`\sum_A t_i / (\sum_{i, j \in A} G_{ij})^{1/2}` largest.
 
@@ -92,38 +102,81 @@ def greedy_ratio(
     crossed = np.zeros(target.size)
     free = np.ones(target.size, dtype=bool) if barred is None else ~barred
     first = np.zeros(target.size, dtype=bool) if forced is None else forced
-    reached, squared = 0.0, 0.0
-    picks = np.empty(n_picks, dtype=np.intp)
+    reached, squared, spent = 0.0, 0.0, 0.0
+    picks: list[int] = []
     gains = np.zeros(target.size)
     n_forced = int(np.count_nonzero(first))
-    for number in range(n_picks + 1):
+    while True:
         # What rounding leaves below zero is no length.
         lengths = np.sqrt(np.maximum(squared + 2.0 * crossed + diagonal, 0.0))
         np.divide(reached + target, lengths, out=gains, where=lengths > 0)
-        if number == n_picks:
-            break
-        open_to_choice = free & first if number < n_forced else free
-        pick = int(np.argmax(np.where(open_to_choice, gains, -1.0)))
-        picks[number] = pick
+        open_to_choice = free & first if len(picks) < n_forced else free
+        worth: Array = gains
+        if budget is not None:
+            open_to_choice = open_to_choice & budget.fits(spent)
+            worth = budget.per_cost(gains - (reached / np.sqrt(squared) if squared else 0.0))
+        if len(picks) == n_picks or not open_to_choice.any():
+            return np.array(picks, dtype=np.intp), gains
+        pick = int(np.argmax(np.where(open_to_choice, worth, -np.inf)))
+        picks.append(pick)
         free[pick] = False
         reached += target[pick]
         squared += 2.0 * crossed[pick] + diagonal[pick]
+        spent += 0.0 if budget is None else budget.costs[pick]
         crossed += row(pick, np.where(free, gains, -1.0))
-    return picks, gains
 
 
-class _KnownRows:
-    """Rows of S, of which those likely to be asked for next are fetched along with one."""
+class _Kernels:
+    """The inner products of the kernels of groups, sums of squared entries of S, as asked for.
 
-    def __init__(self, scatter: Scatter) -> None:
+    Those of groups that are likely to be asked for next are computed along with one.
+    """
+
+    def __init__(self, scatter: Scatter, groups: Indices) -> None:
         self._scatter = scatter
-        self._rows: dict[int, Array] = {}
+        self._groups = groups
+        self._members = np.argsort(groups, kind="stable")
+        self._ends = np.cumsum(np.bincount(groups))
+        self._sizes = np.diff(self._ends, prepend=0)
+        self._largest = int(self._sizes.max())
+        self._squares = scatter.diagonal()
+        largest = self._squares.max()
+        # In units of the largest variance nothing overflows.
+        self._unit = 1.0 / largest if largest > 0 else 1.0
+        self._known: dict[int, Array] = {}
+        self._are_columns = np.array_equal(groups, np.arange(self._ends.size))
 
-    def row(self, pick: int, gains: Array) -> Array:
-        if pick not in self._rows:
-            n_more = min(self._scatter.rows_at_once, gains.size) - 1
+    def columns(self, group: int) -> Indices:
+        return self._members[self._ends[group] - self._sizes[group] : self._ends[group]]
+
+    def summed(self, by_column: Array) -> Array:
+        """Return the sum over each group."""
+        if self._are_columns:
+            return by_column
+        return group_sums(self._groups, by_column, self._ends.size)
+
+    def own(self) -> Array:
+        """Return the product of each kernel with itself."""
+        own = self.summed((self._squares * self._unit) ** 2)
+        for group in np.flatnonzero(self._sizes > 1):
+            columns = self.columns(int(group))
+            parts = (columns[part] for part in batches(columns.size, columns.size))
+            blocks = (self._scatter.block(part, columns) * self._unit for part in parts)
+            own[group] = sum(float(np.vdot(block, block)) for block in blocks)
+        return own
+
+    def products(self, pick: int, gains: Array) -> Array:
+        """Return the products of one kernel with all; `gains` say which may be next."""
+        if pick not in self._known:
+            at_once = self._scatter.rows_at_once
+            n_more = max(min(at_once // self._largest, gains.size) - 1, 0)
             likely = np.argpartition(-gains, n_more)[:n_more] if n_more else np.empty(0, np.intp)
             wanted = np.unique(np.append(likely, pick))
-            rows = self._scatter.rows(wanted)
-            self._rows = dict(zip(wanted.tolist(), rows, strict=True))
-        return self._rows[pick]
+            self._known = {int(group): np.zeros(gains.size) for group in wanted}
+            columns = np.concatenate([self.columns(int(group)) for group in wanted])
+            step = max(at_once, BATCH_BYTES // (8 * self._groups.size))
+            for start in range(0, columns.size, step):
+                part = columns[start : start + step]
+                for column, row in zip(part, self._scatter.rows(part), strict=True):
+                    self._known[int(self._groups[column])] += self.summed((row * self._unit) ** 2)
+        return self._known[pick]

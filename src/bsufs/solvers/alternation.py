@@ -48,11 +48,16 @@ class Coupling:
     def criticality(self, W: Array, copy: Array) -> float:
         """Return the distance of zero from the subdifferential of this coupling in the copy."""
         pull = self.beta * (copy - W)
-        rows = isinstance(self.penalty, RowPenalty)
-        sizes = row_norms(copy)[:, None] if rows else np.abs(copy)
         weight: Any = self.penalty.weight
-        if isinstance(self.penalty, RowPenalty) and self.penalty.row_weights is not None:
-            weight = weight * self.penalty.row_weights[:, None]
+        # Rows, or groups of them, that are zero together are counted once.
+        once: Any = 1.0
+        sizes, at_zero = np.abs(copy), np.abs(pull)
+        if isinstance(self.penalty, RowPenalty):
+            groups = np.arange(len(copy)) if self.penalty.groups is None else self.penalty.groups
+            sizes, at_zero = (row_norms(A, groups)[:, None] for A in (copy, pull))
+            once = np.bincount(groups)[groups, None] ** -0.5
+            if self.penalty.row_weights is not None:
+                weight = weight * self.penalty.row_weights[groups, None]
         s = self.penalty.exponent
         alive = sizes > 0
         with np.errstate(invalid="ignore", over="ignore"):
@@ -60,8 +65,7 @@ class Coupling:
         residual = np.where(alive, pull + slope, 0.0)
         if s == 1.0:
             # At zero the subdifferential is a ball of radius weight; for s < 1 it is everything.
-            at_zero = row_norms(pull)[:, None] if rows else np.abs(pull)
-            excess = np.where(alive, 0.0, np.maximum(at_zero - weight, 0.0))
+            excess = once * np.where(alive, 0.0, np.maximum(at_zero - weight, 0.0))
             return float(np.hypot(np.linalg.norm(residual), np.linalg.norm(excess)))
         return float(np.linalg.norm(residual))
 
@@ -204,7 +208,8 @@ def proximal_alternation(
     element_gaps: list[float] = []
     row_gaps: list[float] = []
     rows = np.arange(W.shape[0])
-    survival = Survival(rows.size)
+    groups = None if row is None else getattr(row.penalty, "groups", None)
+    survival = Survival(rows.size, 1.0 if groups is None else W.shape[1] ** 0.5)
     reason = "max_iter"
 
     for iteration in range(1, max_iter + 1):
@@ -217,8 +222,8 @@ def proximal_alternation(
         objectives.append(problem.objective(W, SW, U, V))
         element_gaps.append(float(np.linalg.norm(W - U)))
         row_gaps.append(float(np.linalg.norm(W - V)))
-        alive = row_norms(V) > 0
-        survival.record(row_norms(row_center), alive, rows)
+        alive = row_norms(V, groups) > 0
+        survival.record(row_norms(row_center, groups), alive, rows)
         n_alive = int(np.count_nonzero(alive))
         progress = Progress(iteration, max_iter, objectives[-1], n_alive, rows, W, U, V)
         if callback is not None and callback(progress):

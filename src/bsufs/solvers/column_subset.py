@@ -10,7 +10,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
+from bsufs._linalg import group_sums
 from bsufs._typing import Array, Indices
+from bsufs.solvers.budget import Budget
 from bsufs.solvers.forms import short_root
 
 # A column whose residual has this share of its own variance left is a combination of the others:
@@ -60,6 +62,60 @@ def greedy_columns(Xc: Array) -> tuple[Indices, Array]:
         E[:, best] = left[best] = 0.0
         picked.append(best)
     return np.array(picked, dtype=np.intp), np.cumsum(gains)
+
+
+def greedy_groups(
+    Xc: Array, groups: Indices, *, budget: Budget | None = None, by_length: bool = False
+) -> tuple[Indices, Array]:
+    """Pick groups of centered columns one by one, each explaining most of what is left.
+
+    A group explains ||P E||^2 of the residuals E of all columns, with P the projection onto the
+    span of its residuals; with `by_length` their joint length counts instead, as in pivoted QR.
+    With a budget, the gain per cost counts, among the groups that still fit. Returns the groups in
+    order, until nothing is left to explain or to spend, and the variation of all columns that those
+    up to each explain.
+    """
+    E: Array = np.array(short_root(Xc), order="F")
+    n_groups = int(groups.max()) + 1
+    single = np.bincount(groups)[groups] == 1
+    columns = [np.flatnonzero(groups == group) for group in np.unique(groups[~single])]
+    total = group_sums(groups, np.einsum("ij,ij->j", E, E))
+    free = total > 0
+    picked: list[int] = []
+    gains: list[float] = []
+    spent = 0.0
+    while True:
+        squares = np.einsum("ij,ij->j", E, E)
+        left = group_sums(groups, squares)
+        free &= left > DEPENDENT * total
+        open_to_choice = free if budget is None else free & budget.fits(spent)
+        if not open_to_choice.any():
+            return np.array(picked, dtype=np.intp), np.cumsum(gains)
+        power = E @ E.T
+        gain = np.zeros(n_groups)
+        alone = single & (squares > 0)
+        gain[groups[alone]] = np.einsum("ij,ij->j", E, power @ E)[alone] / squares[alone]
+        for own in columns:
+            if free[groups[own[0]]]:
+                basis = _span(E[:, own], total[groups[own[0]]])
+                gain[groups[own[0]]] = np.vdot(basis, power @ basis)
+        worth = left if by_length else gain
+        worth = np.where(open_to_choice, worth if budget is None else budget.per_cost(worth), 0.0)
+        best = int(np.argmax(worth >= (1.0 - _TIED) * worth.max()))
+        own = np.flatnonzero(groups == best)
+        basis = _span(E[:, own], total[best])
+        E -= basis @ (basis.T @ E)
+        E[:, own] = 0.0
+        free[best] = False
+        spent += 0.0 if budget is None else budget.costs[best]
+        picked.append(best)
+        gains.append(float(gain[best]))
+
+
+def _span(columns: Array, total: float) -> Array:
+    """Return an orthonormal basis of what some columns span, but for rounding."""
+    basis, lengths, _ = linalg.svd(columns, full_matrices=False, check_finite=False)
+    return basis[:, lengths**2 > DEPENDENT * total]
 
 
 def _measured(E: Array) -> tuple[Array, Array]:

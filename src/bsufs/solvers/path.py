@@ -71,6 +71,8 @@ class PathResult:
         "path_complete", "max_iter" or "callback".
     survival : Survival
         The step at which each row was eliminated.
+    groups : array of int of shape (d,) or None
+        The groups of rows that were eliminated together, and that are counted.
     """
 
     lambda_row: Array
@@ -81,11 +83,15 @@ class PathResult:
     n_iter: int
     stopping_reason: str
     survival: Survival
+    groups: Indices | None = None
 
     def at(self, n_rows: int) -> Iterates | None:
         """Return the iterates of the last step with at least so many rows; None if not kept."""
-        large_enough = [kept for kept in self.iterates if kept.rows.size >= n_rows]
+        large_enough = [kept for kept in self.iterates if self._count(kept.rows) >= n_rows]
         return large_enough[-1] if large_enough else None
+
+    def _count(self, rows: Indices) -> int:
+        return rows.size if self.groups is None else np.unique(self.groups[rows]).size
 
 
 def sparsity_path(
@@ -100,6 +106,7 @@ def sparsity_path(
     n_keep: int | None = None,
     forced: Mask | None = None,
     barred: Mask | None = None,
+    groups: Indices | None = None,
     w_step: WStep | None = None,
     max_iter: int = 500,
     callback: Callback | None = None,
@@ -127,6 +134,9 @@ def sparsity_path(
         The number of rows at which the iterates are wanted, where it is known.
     forced, barred : arrays of bool of shape (d,), optional
         Rows that are never eliminated, and rows that are at the first step.
+    groups : array of int of shape (d,), optional
+        The number of the group of each row, from 0. Groups are then penalized, eliminated and
+        counted in the place of rows.
     w_step : WStep, optional
         How W is updated; one polar step by default.
     max_iter : int, default=500
@@ -141,10 +151,10 @@ def sparsity_path(
     """
     d, m = W.shape
     w_step = PolarStep() if w_step is None else w_step
-    contest = _Contest(d, m, forced, barred)
+    contest = _Contest(d, m, forced, barred, groups)
     few_rows = max(_FEW_ROWS, int(drop_rate * d * scatter.max_rank / (3 * m)))
     total_variance = scatter.trace()
-    survival = Survival(d)
+    survival = Survival(d, 1.0 if groups is None else m**0.5)
     operator = _Remaining(scatter, np.float64 if w_step.starts_on_manifold else scatter.dtype)
     row = Coupling(RowPenalty(0.0, p), beta_row, tau)
     U = V = W
@@ -164,7 +174,7 @@ def sparsity_path(
         U = W if element is None else element.penalty.prox(element.center(W, U), element.step)
         center = row.center(W, V)
         # Rows that play the same part differ by rounding alone, which must not decide between them.
-        norms = np.round(row_norms(center), _DIGITS)
+        norms = np.round(row_norms(center, contest.groups_of(operator.rows)), _DIGITS)
         alive, largest_dropped = contest.survivors(norms, operator)
         survival.record(norms, alive, operator.rows)
         weight = float(strength_for_threshold(largest_dropped, p)) / row.step
@@ -177,7 +187,8 @@ def sparsity_path(
             # W must be a frame over the remaining rows again.
             W = polar_factor(np.where(operator.alive[:, None], W, 0.0))
             SW = operator @ W
-        now = Problem(scatter, replace(row, penalty=RowPenalty(weight, p)), element, tau)
+        penalty = RowPenalty(weight, p, groups=contest.groups_of(operator.rows))
+        now = Problem(scatter, replace(row, penalty=penalty), element, tau)
         L = now.linear_term(W, U, V)
         L[~operator.alive] = 0.0
         W, SW = w_step(operator, W, SW, L)
@@ -200,7 +211,9 @@ def sparsity_path(
 
     if reason == "path_complete":
         last = operator.rows[operator.alive] if lambdas else contest.all_rows()
-        survival.settle(_by_regression(scatter, last, contest.forced))
+        # Rows of S for more columns in groups than that would be larger than the data.
+        if groups is None or last.size <= scatter.max_rank:
+            survival.settle(_by_regression(scatter, last, contest.forced))
     return PathResult(
         lambda_row=np.array(lambdas),
         n_alive=np.array(n_alive, dtype=np.intp),
@@ -210,6 +223,7 @@ def sparsity_path(
         n_iter=len(lambdas),
         stopping_reason=reason,
         survival=survival,
+        groups=groups,
     )
 
 
@@ -245,14 +259,22 @@ class _Remaining:
 
 
 class _Contest:
-    """Which rows can be eliminated, and how many of them are to remain after the step."""
+    """Which rows can be eliminated, and how many of them are to remain after the step.
 
-    def __init__(self, d: int, m: int, forced: Mask | None, barred: Mask | None) -> None:
+    With groups, rows are penalized, eliminated and counted by the group.
+    """
+
+    def __init__(
+        self, d: int, m: int, forced: Mask | None, barred: Mask | None, groups: Indices | None
+    ) -> None:
         self.forced = np.zeros(d, dtype=bool) if forced is None else forced
         self._competing = ~self.forced if barred is None else ~self.forced & ~barred
         self._n_components = m
-        self._n_forced = int(np.count_nonzero(self.forced))
-        self._n_competing = int(np.count_nonzero(self._competing))
+        self._groups = groups
+        self._n_forced = self._count(self.forced)
+        self._n_competing = self._count(self._competing)
+        self._fewest = m - self._n_forced
+        self._limit_to_frames(np.arange(d)[self._competing])
 
     @property
     def n_remaining(self) -> int:
@@ -260,7 +282,7 @@ class _Contest:
 
     @property
     def is_over(self) -> bool:
-        return self._n_competing <= 1 or self.n_remaining <= self._n_components
+        return self._n_competing <= max(1, self._fewest)
 
     def lower_number(self, drop_rate: float) -> None:
         """Eliminate a share of the rows, but leave enough for a frame."""
@@ -268,13 +290,39 @@ class _Contest:
         if self._n_competing > _MANY_ROWS:
             several = round((1.0 - drop_rate) ** _STEPS_AT_ONCE * self._n_competing)
             left = min(left, max(several, _MANY_ROWS))
-        self._n_competing = max(left, self._n_components - self._n_forced)
+        self._n_competing = max(left, self._fewest)
 
     def survivors(self, norms: Array, now: _Remaining) -> tuple[Mask, float]:
         """Return which rows remain, and the largest norm among those that are eliminated."""
         competing = self._competing[now.rows] & now.alive
-        strongest, largest_dropped = _largest(norms, competing, self._n_competing)
+        groups = self.groups_of(now.rows)
+        if groups is None:
+            strongest, largest_dropped = _largest(norms, competing, self._n_competing)
+        else:
+            # One row of each group speaks for all of them.
+            _, first, group = np.unique(groups, return_index=True, return_inverse=True)
+            speaks = np.zeros(norms.size, dtype=bool)
+            speaks[first] = True
+            strongest, largest_dropped = _largest(norms, competing & speaks, self._n_competing)
+            strongest = strongest[first][group]
+            self._limit_to_frames(now.rows[strongest])
         return strongest | self.forced[now.rows], largest_dropped
+
+    def groups_of(self, rows: Indices) -> Indices | None:
+        return None if self._groups is None else self._groups[rows]
+
+    def _count(self, rows: Mask) -> int:
+        if self._groups is None:
+            return int(np.count_nonzero(rows))
+        return np.unique(self._groups[rows]).size
+
+    def _limit_to_frames(self, competing: Indices) -> None:
+        """Let so many groups remain that they have rows enough for a frame, whichever they are."""
+        if self._groups is not None:
+            sizes = np.unique(self._groups[competing], return_counts=True)[1]
+            spare = competing.size + np.count_nonzero(self.forced) - self._n_components
+            droppable = np.searchsorted(np.cumsum(np.sort(sizes)[::-1]), spare, side="right")
+            self._fewest = sizes.size - int(droppable)
 
     def all_rows(self) -> Indices:
         """Return the rows that are there before the first step."""

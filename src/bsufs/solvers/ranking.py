@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsufs._typing import Array, Mask
+from bsufs._typing import Array, Indices, Mask
 from bsufs.penalties import ElementPenalty, RowPenalty, strength_for_threshold
 from bsufs.scatter import Scatter
 from bsufs.solvers.alternation import Coupling
@@ -42,8 +42,10 @@ class Weights:
     tau: float = 1e-3
     relative: bool = True
 
-    def scaled_to(self, scatter: Scatter, eigenvalue: float, n_components: int) -> ScaledModel:
-        """Translate the weights for data with a given leading eigenvalue."""
+    def scaled_to(
+        self, scatter: Scatter, eigenvalue: float, n_components: int, groups: Indices | None = None
+    ) -> ScaledModel:
+        """Translate the weights for data with a given leading eigenvalue, and rows in groups."""
         shrink = 1.0
         if self.relative:
             scatter = scatter.scaled(1.0 / eigenvalue)
@@ -61,7 +63,7 @@ class Weights:
                 weight = strength_for_threshold(threshold, self.q) * (beta_element + tau)
             element = Coupling(ElementPenalty(_finite(weight), self.q), beta_element, tau)
         return ScaledModel(
-            scatter, self, n_components, self.beta_row * shrink, tau, element, shrink
+            scatter, self, n_components, self.beta_row * shrink, tau, element, shrink, groups
         )
 
 
@@ -80,6 +82,7 @@ class ScaledModel:
     tau: float
     element: Coupling | None
     shrink: float
+    groups: Indices | None = None
 
     def in_given_units(self, objectives: Array) -> Array:
         """Return values of the objective for the data and the weights as they came."""
@@ -92,8 +95,9 @@ class ScaledModel:
 
     @property
     def average_norm(self) -> float:
-        """Root mean square of the row norms of a frame."""
-        return math.sqrt(self.n_components / self.scatter.shape[0])
+        """Root mean square of the norms of the rows of a frame, or of its groups of rows."""
+        n_rows = self.scatter.shape[0] if self.groups is None else int(self.groups.max()) + 1
+        return math.sqrt(self.n_components / n_rows)
 
     def row(self, lambda_row: float, row_weights: NDArray[np.float64] | None) -> Coupling | None:
         """Return the row penalty of a fixed weight; None where it is switched off."""
@@ -103,7 +107,8 @@ class ScaledModel:
         if self.weights.relative:
             strength = strength_for_threshold(lambda_row * self.average_norm, p)
             weight = strength * (self.beta_row + self.tau)
-        return Coupling(RowPenalty(_finite(weight), p, row_weights), self.beta_row, self.tau)
+        penalty = RowPenalty(_finite(weight), p, row_weights, self.groups)
+        return Coupling(penalty, self.beta_row, self.tau)
 
     def lambda_row_that_keeps(self, norm: float) -> float:
         """Return the weight whose threshold a row of W of this norm just passes at first."""
@@ -147,6 +152,7 @@ def rank_by_path(
         element=model.element,
         forced=forced,
         barred=duplicates,
+        groups=model.groups,
         **settings,
     )
     constant = model.scatter.diagonal() <= 0

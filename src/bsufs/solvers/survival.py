@@ -12,10 +12,12 @@ class Survival:
 
     A sparse solution says nothing about the rows it has dropped; the order in which it dropped
     them does. Rows of an orthonormal frame have norm at most one, so iteration plus norm orders
-    rows first by survival and then by norm.
+    rows first by survival and then by norm. Norms of groups of rows are divided by `largest`, the
+    most that they can be.
     """
 
-    def __init__(self, n_rows: int) -> None:
+    def __init__(self, n_rows: int, largest: float = 1.0) -> None:
+        self.largest = largest
         self.n_steps = 0
         self.last_step = np.zeros(n_rows, dtype=np.intp)
         self.last_norm = np.zeros(n_rows)
@@ -24,7 +26,7 @@ class Survival:
         """Note which rows are alive after one more iteration."""
         rows = np.arange(self.last_step.size) if rows is None else rows
         watched = alive | (self.last_step[rows] == self.n_steps)
-        self.last_norm[rows[watched]] = norms[watched]
+        self.last_norm[rows[watched]] = norms[watched] / self.largest
         self.n_steps += 1
         self.last_step[rows[alive]] = self.n_steps
 

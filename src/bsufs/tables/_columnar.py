@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import io
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import Any
 
-from bsufs.tables._files import PARQUET, RawFile, unreadable
+from bsufs._extras import needs
+from bsufs.tables._files import PARQUET, RawFile, TableError, listed, unreadable
 from bsufs.tables._rows import ROW_NAMES, Rows
 
 # A column of a Parquet file is read through a window of so many bytes.
@@ -69,3 +72,69 @@ class ColumnarRows(Rows):
             except (pa.ArrowException, OSError) as error:
                 kind = "Parquet" if self._is_parquet else "Feather (version 2)"
                 raise unreadable(self.file.source, kind, error) from error
+
+
+class FrameRows(Rows):
+    """The rows of a data frame that is in memory: of pandas, polars or Arrow."""
+
+    def __init__(self, frame: Any) -> None:
+        import pyarrow as pa
+
+        # No bytes are behind it, only the name that messages have.
+        self.file = RawFile(io.BytesIO(), 1.0)
+        self.file.source = "the table"
+        if hasattr(frame, "to_arrow"):
+            self._table = frame.to_arrow()
+        elif isinstance(frame, pa.Table):
+            self._table = frame
+        else:
+            self._table = _from_pandas(frame)
+        self.names = self.features = tuple(self._table.column_names)
+        self.row_names = ()
+        self.n_rows = self.most_rows = self._table.num_rows
+
+    def batches(self, names: Sequence[str], most_rows: int | None) -> Iterator[Any]:
+        yield from self._table.select(list(names)).to_batches()
+
+
+def excel_rows(file: RawFile, sheet: str | None) -> Rows:
+    """Return the rows of a sheet of a workbook, the first by default."""
+    import pandas as pd
+
+    with needs("reading .xlsx files", "excel"):
+        import_module("openpyxl")
+    with file.open() as stream:
+        try:
+            sheets = pd.ExcelFile(stream, engine="openpyxl")
+            names = [str(name) for name in sheets.sheet_names]
+            if sheet is not None and sheet not in names:
+                raise TableError(
+                    f"{file.source}: --array must name a sheet, got {sheet!r}; there are "
+                    f"{listed(names)}."
+                )
+            frame = sheets.parse(sheet or 0)
+        except TableError:
+            raise
+        # What the reader raises on foreign bytes depends on where they cease to make sense.
+        except Exception as error:
+            raise unreadable(file.source, "spreadsheet", error) from error
+    rows = FrameRows(frame)
+    rows.file = file
+    return rows
+
+
+def _from_pandas(frame: Any) -> Any:
+    """Return a data frame of pandas in Arrow; cells of several kinds become text."""
+    import pandas as pd
+    import pyarrow as pa
+
+    frame = pd.DataFrame(frame)
+    columns = []
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place]
+        try:
+            columns.append(pa.array(column, from_pandas=True))
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            texts = [None if pd.isna(cell) is True else str(cell) for cell in column]
+            columns.append(pa.array(texts, pa.string()))
+    return pa.table(columns, names=[str(name) for name in frame.columns])

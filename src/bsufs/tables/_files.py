@@ -6,32 +6,38 @@ not.
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import contextlib
 import gzip
 import io
+import lzma
 import os
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
+from zipfile import BadZipFile, ZipFile
 
 from bsufs._atomic import STANDARD
 from bsufs._memory import size_in_words
 
-# Extensions and delimiters; None stands for the one that is most frequent in the first line.
+# Extensions and delimiters; None stands for the one that is most frequent in the first line, which
+# is looked for in .csv files too.
 TEXT = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": None}
 PARQUET = (".parquet", ".pq")
 FEATHER = (".feather", ".arrow")
-_GZIP = b"\x1f\x8b"
+EXCEL = (".xlsx", ".xlsm")
+# What text may be packed in, by the first bytes.
+_PACKED = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"PK\x03\x04": ".zip"}
+PACKED = tuple(_PACKED.values())
 _OTHER_KINDS = {
     b"PAR1": "a Parquet file: name it .parquet",
     b"ARROW1": "a Feather file: name it .feather",
     b"\x93NUMPY": "a NumPy file: name it .npy",
-    b"PK\x03\x04": "a zip archive, such as an Excel workbook or .npz: save the sheet as CSV",
     b"\x89HDF": "an HDF5 file: name it .h5ad if that is what it is",
     b"MATLAB": "a MATLAB file: name it .mat",
 }
@@ -50,16 +56,23 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(every[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def kind_of(path: str | os.PathLike[str], arrays: Sequence[str], what: str, cure: str = "") -> str:
-    """Return the extension that says what a file is; only some kinds of arrays are known."""
+def kind_of(
+    path: str | os.PathLike[str],
+    others: Sequence[str],
+    what: str,
+    cure: str = "",
+    packed: Collection[str] = (".gz",),
+) -> str:
+    """Return the extension that says what a file is; some kinds are known to readers alone."""
     name = Path(path).name.lower()
-    kind = Path(name.removesuffix(".gz")).suffix
-    known = (*TEXT, *PARQUET, *FEATHER, *arrays)
-    if kind in (TEXT if name.endswith(".gz") else known):
+    is_packed = Path(name).suffix in packed
+    kind = Path(Path(name).stem if is_packed else name).suffix
+    known = (*TEXT, *PARQUET, *FEATHER, *others)
+    if kind in (TEXT if is_packed else known):
         return kind
     raise TableError(
         f"{path}: the extension must say what {what}, one of {' '.join(known)} (text also with "
-        f".gz).{cure}"
+        f"{' '.join(packed)}).{cure}"
     )
 
 
@@ -137,19 +150,23 @@ class RawFile:
     def open_unzipped(self) -> Iterator[Any]:
         """Open the bytes of a text, unzipped and without the byte order mark of UTF-8."""
         with self.open() as stream:
-            zipped = stream.read(len(_GZIP)) == _GZIP
+            head = stream.read(8)
             stream.seek(0)
-            raw: Any = gzip.GzipFile(fileobj=stream) if zipped else stream
-            reader = io.BufferedReader(raw)
+            packing = next((kind for magic, kind in _PACKED.items() if head.startswith(magic)), "")
             try:
+                reader = io.BufferedReader(_unpacked(stream, packing, self.source))
                 if reader.peek().startswith(codecs.BOM_UTF8):
                     reader.read(len(codecs.BOM_UTF8))
                 yield reader
-            # What the disk has to say is not the fault of gzip.
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            # What the disk has to say is not the fault of the packing.
+            except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, BadZipFile) as error:
                 raise TableError(
-                    f"{self.source}: the gzip file is truncated or damaged ({error})."
+                    f"{self.source}: the {packing} file is truncated or damaged ({error})."
                 ) from error
+            except OSError as error:
+                if packing != ".bz2" or error.errno is not None:
+                    raise
+                raise TableError(f"{self.source}: the .bz2 file is damaged ({error}).") from error
 
     @contextlib.contextmanager
     def open_as_utf8(self, encoding: str) -> Iterator[Any]:
@@ -163,6 +180,27 @@ class RawFile:
             while text.peek()[:1] in (b"\r", b"\n"):
                 text.read(1)
             yield text
+
+
+def _unpacked(stream: BinaryIO, packing: str, source: str) -> Any:
+    """Return the text that is packed in a stream."""
+    if packing == ".gz":
+        return gzip.GzipFile(fileobj=stream)
+    if packing == ".bz2":
+        return bz2.BZ2File(stream)
+    if packing == ".xz":
+        return lzma.LZMAFile(stream)
+    if packing != ".zip":
+        return stream
+    archive = ZipFile(stream)
+    members = [one for one in archive.infolist() if not one.is_dir()]
+    if len(members) != 1 or not members[0].filename.lower().endswith(tuple(TEXT)):
+        raise TableError(
+            f"{source}: this is a zip archive, which must hold one text file (.csv, .tsv, .txt), "
+            f"but holds {listed(one.filename for one in members) or 'nothing'}. Unpack it, or name "
+            "it .xlsx or .npz if that is what it is."
+        )
+    return archive.open(members[0])
 
 
 @dataclass(frozen=True)

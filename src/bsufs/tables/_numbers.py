@@ -18,8 +18,13 @@ from bsufs.tables._files import TableError, listed
 MISSING_WORDS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", "?", "-")
 TRUTH_WORDS = ("true", "false")
 
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d*)?")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
+# How commas are used in numbers: the pattern of a cell, and the marks that are none of the number.
+COMMA_STYLES = {
+    "decimal commas": (r"^[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?$", "."),
+    "commas between thousands": (r"^[+-]?(\d+|[1-9]\d{0,2}(,\d{3})+)(\.\d*)?$", ","),
+}
 
 
 # Where the first cell of a column is that is no number, and what it holds.
@@ -106,15 +111,38 @@ def _parsed(column: Any) -> tuple[Array | None, bool]:
         return _leniently(column)
 
 
+def known_texts(column: Any) -> Any:
+    """Return cells as text without blanks around it, null where a value is missing."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    trimmed = compute.utf8_trim_whitespace(column.cast(pa.string()))
+    missing = compute.is_in(compute.utf8_lower(trimmed), value_set=pa.array(MISSING_WORDS))
+    return compute.if_else(missing, pa.scalar(None, pa.string()), trimmed)
+
+
+def with_commas(column: Any, style: str) -> Array | None:
+    """Return numbers that are written with commas; None where a cell is no such number."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    pattern, noise = COMMA_STYLES[style]
+    known = known_texts(column)
+    if compute.all(compute.match_substring_regex(known, pattern)).as_py() is False:
+        return None
+    plain = compute.replace_substring(compute.replace_substring(known, noise, ""), ",", ".")
+    return np.asarray(plain.cast(pa.float64()), dtype=np.float64)
+
+
 def _leniently(column: Any) -> tuple[Array | None, bool]:
     """Parse text with blanks around numbers, words for missing values, or truth values."""
     import pyarrow as pa
     from pyarrow import compute
 
     try:
-        trimmed = compute.utf8_lower(compute.utf8_trim_whitespace(column.cast(pa.string())))
-        missing = compute.is_in(trimmed, value_set=pa.array(MISSING_WORDS))
-        known = compute.if_else(missing, pa.scalar(None, pa.string()), trimmed)
+        known = compute.utf8_lower(known_texts(column))
         truths = compute.is_in(known, value_set=pa.array(TRUTH_WORDS))
         is_truth = 0 < (compute.sum(truths).as_py() or 0) == len(known) - known.null_count
         parsed = (compute.equal(known, "true") if is_truth else known).cast(pa.float64())

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
+
+import numpy as np
 
 from bsufs._atomic import STANDARD
 from bsufs._memory import available_memory, size_in_words
 from bsufs.tables._arrays import ANNDATA, ArrayRows
-from bsufs.tables._columnar import ColumnarRows
-from bsufs.tables._files import TEXT, RawFile, TableError, kind_of, listed
+from bsufs.tables._columnar import ColumnarRows, FrameRows, excel_rows
+from bsufs.tables._files import EXCEL, PACKED, TEXT, RawFile, TableError, kind_of, listed
+from bsufs.tables._kinds import Kind
 from bsufs.tables._prepare import Missing, Scale
 from bsufs.tables._rows import ROW_NAMES, Rows
 from bsufs.tables._table import Table
 from bsufs.tables._text import TextRows
 
+_OPTIONS = {"number": "--numbers", "category": "--categories", "date": "--dates"}
 _ARRAYS = (".npy", ".npz", ".mat", *ANNDATA)
+_MATRICES = (".npz", ".mat", *ANNDATA)
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 # The share of the free memory that a table may take where nothing else is said.
 _SHARE_OF_MEMORY = 0.25
 
@@ -30,12 +38,16 @@ def open_table(
     ignore: Sequence[str] = (),
     label: str | None = None,
     adjust_for: Sequence[str] = (),
-    missing: Missing = "error",
+    missing: Missing | None = None,
     scale: Scale = "none",
+    kinds: Mapping[str, Kind] = MappingProxyType({}),
+    strict: bool = False,
     delimiter: str | None = None,
     header: bool = True,
     array: str | None = None,
     names_from: str | None = None,
+    file_format: str | None = None,
+    transpose: bool = False,
     memory: int | None = None,
     batch_rows: int | None = None,
     whole_for: str | None = None,
@@ -43,9 +55,10 @@ def open_table(
 ) -> Table:
     r"""Open a table; its extension says what it is.
 
-    Text (.csv, .tsv, .txt, each also with .gz) is UTF-8, UTF-16 with a byte order mark, or else
-    Latin-1, with a notice. Also .parquet, .feather, .npy, .npz, .mat (up to version 7), and .h5ad
-    and .zarr (need the extra ``h5ad``). Nothing is ever unpickled.
+    Text (.csv, .tsv, .txt, each also packed as .gz, .bz2, .xz or .zip) is UTF-8, UTF-16 with a byte
+    order mark, or else Latin-1, with a notice. Also .parquet, .feather, .npy, .npz, .mat (up to
+    version 7), .h5ad and .zarr (extra ``h5ad``) and .xlsx (extra ``excel``). Nothing is ever
+    unpickled. In front of text, lines that begin with # and a line such as "sep=;" are no rows.
 
     The numbers are held where they fit into memory. Text and Parquet files that do not fit are read
     again for every pass, with the same numbers.
@@ -60,21 +73,34 @@ def open_table(
         A column of classes, carried along as well.
     adjust_for : sequence of str, default=()
         Columns to adjust for, carried along as well.
-    missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, default="error"
-        What to do about missing and infinite values. "keep" leaves them, as NaN and inf; "median"
-        fills the numbers alone: what is written keeps its gaps.
-    scale : {"none", "standard"}, default="none"
-        "standard" gives all features mean 0 (unless sparse) and variance 1.
+    missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, optional
+        What to do about missing and infinite values. "keep" leaves them, as NaN and inf; "median",
+        the default unless `strict`, fills the numbers alone, so that what is written keeps its
+        gaps, and leaves out columns that are mostly missing; "error" is the default if `strict`.
+    scale : {"auto", "none", "standard"}, default="none"
+        "standard" gives all features mean 0 (unless sparse) and variance 1; "auto" does so where
+        they plainly share no unit.
+    kinds : mapping of str to {"number", "category", "date"}, optional
+        What columns are, whatever they look like.
+    strict : bool, default=False
+        Whether it is an error if a column holds no numbers. By default text with few different
+        values is a category, dates are days, and columns that name or count the rows, free text
+        and columns without values are left out and carried along: see `Table.columns`.
     delimiter : str, optional
-        One character between the cells of text. By default a comma for .csv, a tab for .tsv, and
-        for .txt and standard input whichever of comma, tab, semicolon and bar is most frequent
-        in the first line.
+        One character between the cells of text. By default a tab for .tsv, and else whichever of
+        comma, tab, semicolon and bar is most frequent in the first line.
     header : bool, default=True
         Whether the first line of text holds the names. Without, they are x0, x1, and so on.
     array : str, optional
-        Which matrix of a .npz or .mat file, or which layer of a .h5ad or .zarr file.
+        Which matrix of a .npz or .mat file, which layer of a .h5ad or .zarr file, or which sheet
+        of a .xlsx file.
     names_from : str, optional
         The column of `var` in a .h5ad or .zarr file that names the features.
+    file_format : str, optional
+        What the file is, such as "csv", where its name does not say it.
+    transpose : bool, default=False
+        Whether the rows of the file are the features, such as genes, with their names in its first
+        column. The table is held then.
     memory : int, optional
         How many bytes the table may take to be held; by default a quarter of what is free.
     batch_rows : int, optional
@@ -116,12 +142,11 @@ def open_table(
         raise TableError(f"batch_rows must be at least 1, got {batch_rows}.")
     most = available_memory() if memory is None else memory
     limit = int(most * _SHARE_OF_MEMORY) if memory is None else memory
-    rows = _open_rows(path, most, delimiter, header, array, names_from, progress)
-    _check_names(rows)
+    rows = _open_rows(path, most, delimiter, header, array, names_from, file_format, progress)
+    if transpose:
+        rows = _transposed(rows, most)
     source, needed = rows.file.source, rows.memory_to_hold or 0
-    if rows.n_rows == 0:
-        raise TableError(f"{source}: {rows.empty}")
-    carried = _columns_to_carry(rows, ignore, label, adjust_for)
+    carried = _columns_to_carry(rows, ignore, label, adjust_for, kinds)
     can_stream = rows.memory_to_hold is not None and not rows.file.is_held
     if batch_rows is not None and not can_stream:
         raise TableError(
@@ -139,7 +164,72 @@ def open_table(
         )
     fits = whole_for is not None or not can_stream or needed <= limit
     hold = fits and batch_rows is None
-    return Table(rows, carried, limit, batch_rows, missing=missing, scale=scale, hold=hold)
+    return Table(
+        rows,
+        carried,
+        limit,
+        batch_rows,
+        missing=missing or ("error" if strict else "median"),
+        scale=scale,
+        hold=hold,
+        kinds=kinds,
+        strict=strict,
+    )
+
+
+def prepare(
+    frame: Any,
+    *,
+    ignore: Sequence[str] = (),
+    missing: Missing | None = None,
+    scale: Scale = "auto",
+    kinds: Mapping[str, Kind] = MappingProxyType({}),
+    strict: bool = False,
+) -> Table:
+    """Turn a data frame with columns of all kinds into numbers to select from.
+
+    Parameters
+    ----------
+    frame : data frame of pandas or polars, pyarrow.Table, or what pandas makes a data frame of
+        The table, with a name for every column. It is not changed.
+    ignore : sequence of str, default=()
+        Columns that are no features.
+    missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, optional
+        What to do about missing values: see `open_table`.
+    scale : {"auto", "none", "standard"}, default="auto"
+        Whether to give the columns variance 1: see `open_table`.
+    kinds : mapping of str to {"number", "category", "date"}, optional
+        What columns are, whatever they look like.
+    strict : bool, default=False
+        Whether it is an error if a column holds no numbers.
+
+    Returns
+    -------
+    Table
+        Its `values` are the matrix, `groups` says which columns of it belong together (hand it to
+        the selector), `names` are the features, and `columns` is the record of every decision.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from bsufs.tables import prepare
+    >>> frame = pd.DataFrame({"id": range(20), "x": [1.5, 2, 4, 1] * 5, "kind": ["a", "b"] * 10})
+    >>> table = prepare(frame)
+    >>> table.names, table.values.shape
+    (('x', 'kind'), (20, 2))
+    >>> table.columns[0].kind, table.columns[0].why
+    ('left out', 'it counts the rows')
+    """
+    rows = FrameRows(frame)
+    return Table(
+        rows,
+        _columns_to_carry(rows, ignore, None, (), kinds),
+        available_memory(),
+        missing=missing or ("error" if strict else "median"),
+        scale=scale,
+        kinds=kinds,
+        strict=strict,
+    )
 
 
 def _open_rows(
@@ -149,30 +239,62 @@ def _open_rows(
     header: bool,
     array: str | None,
     names_from: str | None,
+    file_format: str | None,
     progress: Callable[[str], None],
 ) -> Rows:
     """Open a file as what it is by its name; standard input and open files hold text."""
-    is_stream = hasattr(path, "read") or os.fspath(path) == STANDARD
-    kind = ".txt" if is_stream else _kind(path)
-    if array is not None and kind not in _ARRAYS[1:]:
-        raise TableError(f"{path}: --array is for .npz, .mat and .h5ad files only.")
+    kind = _kind(path, file_format)
+    of_text = {"--delimiter": delimiter is not None, "--no-header": not header}
+    for option, is_given in of_text.items():
+        if is_given and kind not in TEXT:
+            raise TableError(f"{path}: {option} is for text only, and this is a {kind} file.")
+    if array is not None and kind not in (*_MATRICES, *EXCEL):
+        raise TableError(f"{path}: --array is for {' '.join(_MATRICES)} and {EXCEL[0]} files only.")
     if names_from is not None and kind not in ANNDATA:
         raise TableError(f"{path}: --names-from is for .h5ad files only.")
     file = RawFile(path, most_bytes, progress)
     if kind in _ARRAYS:
         return ArrayRows(file, kind, array, names_from)
     if kind in TEXT:
-        return TextRows(file, delimiter or TEXT[kind], header)
+        return TextRows(file, delimiter or (None if kind == ".csv" else TEXT[kind]), header)
+    if kind in EXCEL:
+        return excel_rows(file, array)
     return ColumnarRows(file, kind)
 
 
-def _kind(path: str | os.PathLike[str]) -> str:
+def _transposed(rows: Rows, memory: int) -> Rows:
+    """Return the columns of a file as rows; the first column holds the names of the others."""
+    import pyarrow as pa
+
+    _check_names(rows)
+    first = rows.names[0]
+    table = Table(rows, (first,), memory, missing="keep")
+    (cells,) = pa.Table.from_batches(table.cells([first])).columns
+    names = [str(cell) for cell in cells.to_pylist()]
+    columns = [pa.array(table.names), *map(pa.array, np.ascontiguousarray(table.values))]
+    turned = FrameRows(pa.table(columns, names=[ROW_NAMES, *names]))
+    turned.file, turned.row_names = rows.file, (ROW_NAMES,)
+    return turned
+
+
+def _kind(path: Any, file_format: str | None) -> str:
+    """Return what a file is by its name, or by what the user says."""
+    is_stream = hasattr(path, "read") or os.fspath(path) == STANDARD
+    if file_format is not None:
+        return kind_of(f"x.{file_format.lstrip('.')}", (*_ARRAYS, *EXCEL), "--format is")
+    if is_stream:
+        return ".txt"
+    if _URL.match(os.fspath(path)):
+        raise TableError(f"{path}: tables are not downloaded. Download it, and name the file.")
     try:
-        cure = " Rename the file, or pipe text in and read '-'."
+        cure = " Rename the file, or say what it is with --format, as in --format csv."
         if Path(path).suffix.lower() == ".loom":
             cure = " Save a .loom file as .h5ad: anndata.io.read_loom(...).write_h5ad(...)."
-        return kind_of(path, _ARRAYS, "the file is", cure)
+        return kind_of(path, (*_ARRAYS, *EXCEL), "the file is", cure, PACKED)
     except TableError:
+        # Pipes have no name, and mostly hold text.
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+            return ".txt"
         # A missing file or a folder is the better thing to complain about.
         with open(path, "rb"):
             raise
@@ -197,18 +319,26 @@ def _check_names(rows: Rows) -> None:
 
 
 def _columns_to_carry(
-    rows: Rows, ignore: Sequence[str], label: str | None, adjust_for: Sequence[str]
+    rows: Rows,
+    ignore: Sequence[str],
+    label: str | None,
+    adjust_for: Sequence[str],
+    kinds: Mapping[str, Kind],
 ) -> tuple[str, ...]:
     """Return the columns that are no features, in the order of the file."""
+    _check_names(rows)
     source, columns = rows.file.source, set(rows.names)
-    classes = [] if label is None else [label]
-    given = {"--ignore": ignore, "--label": classes, "--adjust-for": adjust_for}
-    for option, asked in given.items():
-        for name in asked:
-            if name not in columns:
-                near = difflib.get_close_matches(name, rows.names, n=1)
-                hint = f"Did you mean {near[0]!r}?" if near else f"There are {listed(rows.names)}."
-                raise TableError(f"{source}: {option} {name!r} is no column of the table. {hint}")
+    if rows.n_rows == 0:
+        raise TableError(f"{source}: {rows.empty}")
+    asked = [("--ignore", name) for name in ignore]
+    asked += [] if label is None else [("--label", label)]
+    asked += [("--adjust-for", name) for name in adjust_for]
+    asked += [(_OPTIONS[kind], name) for name, kind in kinds.items()]
+    for option, name in asked:
+        if name not in columns:
+            near = difflib.get_close_matches(name, rows.names, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else f"There are {listed(rows.names)}."
+            raise TableError(f"{source}: {option} {name!r} is no column of the table. {hint}")
     wanted = {*rows.row_names, *ignore, *adjust_for, label}
     carried = tuple(name for name in rows.names if name in wanted)
     if rows.ambiguous & wanted:

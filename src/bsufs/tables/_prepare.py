@@ -5,7 +5,7 @@ All of it is learned batch by batch, so that it is the same whether a table is h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.tables._files import TableError, listed
 
 Missing = Literal["error", "keep", "median", "drop-rows", "drop-columns"]
-Scale = Literal["none", "standard"]
+Scale = Literal["auto", "none", "standard"]
 
 
 @dataclass(frozen=True)
@@ -93,17 +93,67 @@ class Gaps:
         )
 
 
+# Columns do not share a unit if one of them varies so many times as much as the median one, or has
+# more than this share of all variance.
+_TIMES_THE_MEDIAN, _SHARE_OF_VARIANCE = 10.0, 0.5
+# But for counts and the like: more than this share of a table of many columns is zero.
+_MOSTLY_ZERO, _MANY_COLUMNS = 0.5, 100
+
+
+class Units:
+    """Decides whether columns share a unit, by batches of rows."""
+
+    def __init__(self) -> None:
+        self._n_zeros = self._n_cells = 0
+        self._smallest: Any = np.inf
+
+    def add(self, values: Any) -> None:
+        """Look at a batch."""
+        if not sparse.issparse(values):
+            self._n_zeros += values.size - np.count_nonzero(values)
+            self._n_cells += values.size
+            self._smallest = np.minimum(self._smallest, values.min(axis=0, initial=np.inf))
+
+    def decide(
+        self, variances: Array, names: Sequence[str], kinds: Collection[str]
+    ) -> tuple[Scale, str]:
+        """Return whether to scale the columns, of these kinds, and why."""
+        if set(kinds) != {"number"}:
+            return "standard", "numbers, dates and categories have no unit in common"
+        if self._n_cells == 0:
+            return "none", "the table is sparse"
+        largest = int(variances.argmax())
+        is_mostly_zero = self._n_zeros > _MOSTLY_ZERO * self._n_cells
+        if is_mostly_zero and variances.size >= _MANY_COLUMNS and self._smallest[largest] == 0.0:
+            return "none", "most entries are zero, as in counts"
+        varying = variances[variances > 0]
+        if varying.size > 2:
+            times = float(np.sqrt(varying.max() / np.median(varying)))
+            share = float(varying.max() / varying.sum())
+            if times > _TIMES_THE_MEDIAN:
+                return "standard", f"{names[largest]!r} varies {times:.3g} times as much as others"
+            if share > _SHARE_OF_VARIANCE:
+                return "standard", f"{names[largest]!r} alone has {share:.0%} of the variance"
+        return "none", "the columns vary alike"
+
+
 @dataclass
 class Preparation:
-    """What to do to every batch: rows to leave out, medians to fill in, a scaler."""
+    """What to do to every batch: rows to leave out, medians to fill in, means and scales."""
 
     dropped_rows: Indices | None = None
     kept_columns: Indices | None = None
     medians: Array | None = None
-    scaler: Any = None
+    means: Any = None
+    scales: Any = None
 
     def settle(
-        self, gaps: Gaps, how: Missing, numbers: Callable[[Indices], Iterable[Any]], n_at_once: int
+        self,
+        gaps: Gaps,
+        how: Missing,
+        numbers: Callable[[Indices], Iterable[Any]],
+        n_at_once: int,
+        places: Callable[[Indices], Indices],
     ) -> MissingValues:
         """Decide what to do about missing values; medians are found of some columns at once."""
         found = MissingValues(gaps.n_missing, gaps.n_infinite)
@@ -118,11 +168,13 @@ class Preparation:
                     f"{listed(gaps.names[column] for column in empty)} has none. Use --missing "
                     "drop-columns, or leave it out with --ignore."
                 )
-            self.medians = np.zeros(len(gaps.names))
+            self.medians = np.zeros(places(np.arange(len(gaps.names))).size)
             for start in range(0, incomplete.size, n_at_once):
                 part = incomplete[start : start + n_at_once]
                 values = np.concatenate([_dense(batch) for batch in numbers(part)])
-                self.medians[part] = [np.median(cells[np.isfinite(cells)]) for cells in values.T]
+                self.medians[places(part)] = [
+                    np.median(cells[np.isfinite(cells)]) for cells in values.T
+                ]
         elif how == "drop-rows":
             if gaps.rows.size == gaps.n_rows:
                 raise TableError(
@@ -152,20 +204,34 @@ class Preparation:
         kept[self.dropped_rows[begin:end] - first] = False
         return kept
 
-    def apply(self, values: Any, first: int, features: Any) -> Any:
-        """Return a batch of some features as a fit takes it."""
+    def scale_by(self, scaler: Any, groups: Indices, is_category: Mask, is_standard: bool) -> None:
+        """Bring columns to variance 1, those of a category together.
+
+        Where numbers keep their unit, a category varies as much as the median of them.
+        """
+        together = np.sqrt(np.bincount(groups, scaler.var_)[groups])
+        scales = np.where(is_category & (together > 0), together, scaler.scale_)
+        means = scaler.mean_
+        if not is_standard:
+            usual = np.median(scaler.scale_[~is_category]) if not is_category.all() else 1.0
+            scales = np.where(is_category, scales / usual, 1.0)
+            means = np.where(is_category, means, 0.0)
+        self.means, self.scales = means, scales
+
+    def apply(self, values: Any, first: int, places: Any) -> Any:
+        """Return a batch of some columns as a fit takes it."""
         kept = self.kept_rows(first, values.shape[0])
         if kept is not None:
             values = values[kept]
         if self.medians is not None:
-            values = _filled(values, self.medians[features])
-        if self.scaler is None:
+            values = _filled(values, self.medians[places])
+        if self.scales is None:
             return values
         if sparse.issparse(values):
             scaled = values.copy()
-            scaled.data *= (1.0 / self.scaler.scale_[features])[scaled.indices]
+            scaled.data *= (1.0 / self.scales[places])[scaled.indices]
             return scaled
-        return (values - self.scaler.mean_[features]) / self.scaler.scale_[features]
+        return (values - self.means[places]) / self.scales[places]
 
 
 def _filled(values: Any, medians: Array) -> Any:

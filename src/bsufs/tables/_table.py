@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,10 +13,19 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from bsufs._memory import size_in_words
-from bsufs._typing import Array
+from bsufs._typing import Array, Indices
 from bsufs.tables._files import TableError, listed
+from bsufs.tables._kinds import (
+    MOST_MISSING,
+    Column,
+    Kind,
+    RowNumbers,
+    TextColumns,
+    encoded,
+    in_words,
+)
 from bsufs.tables._numbers import NumericColumns
-from bsufs.tables._prepare import Gaps, Missing, MissingValues, Preparation, Scale
+from bsufs.tables._prepare import Gaps, Missing, MissingValues, Preparation, Scale, Units
 from bsufs.tables._rows import ROW_NAMES, Rows, joined
 from bsufs.tables._text import LongRowError
 
@@ -42,15 +54,26 @@ class Table:
         Rows in a batch of a table that is not held; the last one may have fewer.
     missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, default="error"
         What to do about missing and infinite values.
-    scale : {"none", "standard"}, default="none"
+    scale : {"auto", "none", "standard"}, default="none"
         What to do to the columns.
     hold : bool, default=True
         Whether to hold the numbers.
+    kinds : mapping of str to {"number", "category", "date"}, optional
+        What columns are, whatever they look like.
+    strict : bool, default=True
+        Whether all columns must hold numbers.
 
     Attributes
     ----------
     names : tuple of str
         Names of the features, all different.
+    columns : tuple of Column
+        What each column of the file was taken as, but for those that were to be carried.
+    groups : array of int or None
+        For each column of the matrix the feature it belongs to: a category has several columns.
+        None where every feature is one column.
+    scale : {"none", "standard"}
+        Whether the columns are scaled; `why_scaled` says why where that was left to the data.
     missing : MissingValues
         What was missing, and what was done about it.
     is_held : bool
@@ -81,18 +104,21 @@ class Table:
         missing: Missing = "error",
         scale: Scale = "none",
         hold: bool = True,
+        kinds: Mapping[str, Kind] = MappingProxyType({}),
+        strict: bool = True,
     ) -> None:
         left = set(carried_names)
         self.rows = rows
         self.carried_names = carried_names
-        self.names = tuple(name for name in rows.features if name not in left)
-        if len(self.names) < 2:
-            raise self._error(
-                f"at least two columns of numbers are needed to select from, got {len(self.names)}."
-            )
+        # Whatever is not known to be something else should be a number.
+        self.columns = tuple(
+            Column(name, kinds.get(name, "number")) for name in rows.features if name not in left
+        )
+        self._require_two_features()
         self.memory = memory
         self.batch_rows = batch_rows or max(1, memory // (_BYTES_PER_CELL * len(rows.names)))
         self.missing = MissingValues()
+        self.scale, self.why_scaled = "none", ""
         self._preparation = Preparation()
         # The numbers, where they are held: as read, and once prepared as a fit takes them.
         self._held: Any = None
@@ -100,12 +126,51 @@ class Table:
         self.is_held = hold
         # Missing values that are an error are met with the batches, where the table is not held.
         self._may_have_gaps = missing == "error" and not hold
-        self._prepare(missing, scale, hold)
+        self._prepare(missing, scale, hold, kinds, strict)
+
+    @cached_property
+    def _features(self) -> tuple[Column, ...]:
+        return tuple(column for column in self.columns if column.kind != "left out")
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return tuple(column.name for column in self._features)
 
     @property
     def n_features(self) -> int:
         """Number of features."""
         return len(self.names)
+
+    @cached_property
+    def groups(self) -> Indices | None:
+        """For each column of the matrix its feature, None where every feature is one column."""
+        widths = [column.width for column in self._features]
+        return None if set(widths) == {1} else np.repeat(np.arange(len(widths)), widths)
+
+    def is_plain_number(self, name: str) -> bool:
+        """Return whether a column is a feature whose cells are numbers as they are.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+
+        Returns
+        -------
+        bool
+            Whether it is.
+        """
+        return name in self._plain_numbers
+
+    @cached_property
+    def _plain_numbers(self) -> frozenset[str]:
+        return frozenset(c.name for c in self._features if c.kind == "number" and not c.reading)
+
+    @property
+    def matrix_names(self) -> list[str]:
+        """Names of the columns of the matrix: those of a category also say which one."""
+        return [name for column in self._features for name in column.matrix_names]
 
     @property
     def n_rows(self) -> int | None:
@@ -122,6 +187,8 @@ class Table:
         source, notices = self.rows.file.source, list(self.rows.notices)
         if ROW_NAMES in self.rows.row_names:
             notices.append(f"{source}: the first column has no name and is carried as row names.")
+        if self._are_mixed:
+            notices.append(f"{source}: {in_words(self.columns)}.")
         used = {*self.rows.features, *self.carried_names}
         unused = [name for name in self.rows.names if name not in used]
         if unused:
@@ -163,16 +230,16 @@ class Table:
         array of shape (n_rows_in_batch, n_features)
             A batch of rows; of a table that is held, all of them.
         """
-        wanted = slice(None) if features is None else np.asarray(features, dtype=np.intp)
+        places = self.places(features)
         if self._is_prepared:
-            yield self._held[:, wanted]
+            yield self._held[:, places]
             return
         gaps, first = Gaps(self.names), 0
         for values in self._numbers(features):
             if self._may_have_gaps and features is None:
                 gaps.add(values)
             if not gaps:
-                ready = self._preparation.apply(values, first, wanted)
+                ready = self._preparation.apply(values, first, places)
                 if ready.shape[0]:
                     yield ready
             first += values.shape[0]
@@ -243,63 +310,201 @@ class Table:
         kept = self._preparation.kept_rows(0, adata.n_obs)
         return (adata if kept is None else adata[kept])[:, columns].copy()
 
-    def _prepare(self, missing: Missing, scale: Scale, hold: bool) -> None:
+    def _prepare(
+        self, missing: Missing, scale: Scale, hold: bool, kinds: Mapping[str, Kind], strict: bool
+    ) -> None:
         """Read what is to be held, and learn what must be known of all rows before a fit."""
-        if hold:
-            self._held = self._read_all()
-        else:
+        if not hold:
             self.rows.read_ahead(8 * self.batch_rows * len(self.rows.names))
+        matrix = self.matrix(range(self.n_features)) if hold else None
+        if matrix is not None:
+            self._held = matrix.astype(np.float64, copy=False)
+        elif strict and not kinds:
+            self._held = self._read_all(self.columns) if hold else None
+        else:
+            self._settle_kinds(kinds, strict, hold)
         if missing != "keep" and not self._may_have_gaps:
-            self._settle_missing(missing)
-        if scale == "standard":
-            # scikit-learn takes a while to import.
-            from sklearn.preprocessing import StandardScaler
-
-            is_sparse, batches = sparse.issparse(self._held), self.batches()
-            scaler = StandardScaler(with_mean=not is_sparse)
-            for values in batches if is_sparse else _regrouped(batches, _ROWS_TO_SCALE):
-                scaler.partial_fit(values)
-            self._preparation.scaler = scaler
+            self._settle_missing(missing, strict)
+        if scale != "none" or self._has_categories:
+            self._settle_scale(scale)
         if hold:
             (self._held,) = self.batches()
             self._is_prepared = True
 
-    def _read_all(self) -> Any:
-        matrix = self.matrix(range(self.n_features))
-        if matrix is not None:
-            return matrix.astype(np.float64, copy=False)
+    def _settle_kinds(self, kinds: Mapping[str, Kind], strict: bool, hold: bool) -> None:
+        """Find out what each column is; what says nothing is carried instead."""
+        reader = NumericColumns(self.rows.file.source)
+        plain = [one for one in self.columns if kinds.get(one.name, "number") == "number"]
+        row_numbers = RowNumbers([column.name for column in plain])
+        if hold:
+            numbers = self._read_all(plain, reader)
+            row_numbers.add(numbers)
+        else:
+            for values in self._parsed(plain, reader):
+                row_numbers.add(values)
+        if strict:
+            reader.check()
+        texts = [c.name for c in self.columns if c.name in reader.bad or c not in plain]
+        learned = TextColumns(texts)
+        for cells in self._record_batches(texts) if texts else ():
+            learned.add(cells)
+        found = learned.decide(kinds)
+        rest = [c for c in self.columns if found.get(c.name, c).kind != "left out"]
+        about_rows = {
+            name: Column(name, "left out", why)
+            for name, why in row_numbers.found().items()
+            if name not in kinds and name not in found
+        }
+        # Of two columns, even one that counts the rows may be meant.
+        if not strict and len(rest) - len(about_rows) >= 2:
+            found |= about_rows
+        self._take_as(found)
+        if hold:
+            self._held = self._joined(numbers, plain, set(texts))
+
+    def _joined(self, numbers: Array, plain: Sequence[Column], texts: set[str]) -> Array:
+        """Return the matrix of all features, of numbers that were read and cells that were not."""
+        if not texts and self.names == tuple(column.name for column in plain):
+            return numbers
+        values = np.empty((len(numbers), sum(column.width for column in self._features)))
+        read = {column.name: place for place, column in enumerate(plain)}
+        encode = [column for column in self._features if column.name in texts]
+        others = [feature for feature, name in enumerate(self.names) if name in texts]
+        as_read = [feature for feature, name in enumerate(self.names) if name not in texts]
+        values[:, self.places(as_read)] = numbers[:, [read[self.names[one]] for one in as_read]]
+        if encode:
+            places = self.places(others)
+            values[:, places] = np.concatenate(list(self._parsed(encode)))
+        return values
+
+    def _take_as(self, found: Mapping[str, Column]) -> None:
+        """Take columns as what they were found to be."""
+        self.columns = tuple(found.get(column.name, column) for column in self.columns)
+        left_out = {column.name for column in self.columns if column.kind == "left out"}
+        carried = left_out.union(self.carried_names)
+        self.carried_names = tuple(name for name in self.rows.names if name in carried)
+        for learned in ("_features", "_plain_numbers", "names", "groups"):
+            self.__dict__.pop(learned, None)
+        self._require_two_features()
+
+    def _require_two_features(self) -> None:
+        if self.n_features < 2:
+            left_out = [column for column in self.columns if column.kind == "left out"]
+            but = f" ({in_words(left_out)})" if left_out else ""
+            raise self._error(
+                f"at least two columns of numbers are needed to select from, got "
+                f"{self.n_features}{but}."
+            )
+
+    @property
+    def _are_mixed(self) -> bool:
+        return any(column.kind != "number" or column.why for column in self.columns)
+
+    @property
+    def _has_categories(self) -> bool:
+        return any(column.kind == "category" for column in self._features)
+
+    def places(self, features: ArrayLike | None) -> Any:
+        """Return the columns of the matrix that belong to features.
+
+        Parameters
+        ----------
+        features : array-like of int or None
+            Which features; None for all.
+
+        Returns
+        -------
+        array of int or slice
+            The columns, feature by feature.
+        """
+        if features is None:
+            return slice(None)
+        numbers = np.asarray(features, dtype=np.intp)
+        if self.groups is None:
+            return numbers
+        ends = np.cumsum([column.width for column in self._features])
+        starts = ends - [column.width for column in self._features]
+        ranges = [np.arange(starts[one], ends[one]) for one in numbers]
+        return np.concatenate([np.empty(0, np.intp), *ranges])
+
+    def _read_all(self, columns: Sequence[Column], reader: NumericColumns | None = None) -> Any:
         try:
-            return self._stacked()
+            return self._stacked(columns, reader)
         except LongRowError:
             self.rows.read_ahead(self.memory)
-            return self._stacked()
+            return self._stacked(columns, reader)
 
-    def _stacked(self) -> Array:
+    def _stacked(self, columns: Sequence[Column], reader: NumericColumns | None) -> Array:
         """Read all numbers into memory that is taken once, or again where it was too little."""
-        values, end = np.empty((self.rows.most_rows, self.n_features)), 0
-        for block in self._parsed(self.names):
+        values, end = np.empty((self.rows.most_rows, len(columns))), 0
+        for block in self._parsed(columns, reader):
             start, end = end, end + len(block)
             if end > len(values):
-                values = np.concatenate([values[:start], np.empty((end, self.n_features))])
+                values = np.concatenate([values[:start], np.empty((end, len(columns)))])
             values[start:end] = block
         return values[:end]
 
-    def _settle_missing(self, how: Missing) -> None:
+    def _settle_missing(self, how: Missing, strict: bool) -> None:
         gaps, preparation = Gaps(self.names), self._preparation
+        firsts = slice(None) if self.groups is None else np.unique(self.groups, True)[1]
         for values in self._numbers():
-            gaps.add(values)
+            gaps.add(values[:, firsts])
+        mostly = gaps.by_column > MOST_MISSING * gaps.n_rows
+        if how == "median" and not strict and mostly.any() and gaps.n_rows:
+            shares = gaps.by_column / gaps.n_rows
+            kept = np.flatnonzero(~mostly)
+            self._keep_of_held(kept)
+            self._take_as(
+                {
+                    self.names[one]: replace(
+                        self._features[one], kind="left out", why=f"{shares[one]:.0%} is missing"
+                    )
+                    for one in np.flatnonzero(mostly)
+                }
+            )
+            self._settle_missing(how, strict)
+            return
         if not gaps:
             return
         try:
             at_once = self._columns_to_sort(gaps.n_rows) if how == "median" else 0
-            self.missing = preparation.settle(gaps, how, self._numbers, at_once)
+            self.missing = preparation.settle(gaps, how, self._numbers, at_once, self.places)
         except TableError as error:
             raise self._error(str(error)) from error
-        kept = preparation.kept_columns
-        if kept is not None:
-            self.names = tuple(self.names[column] for column in kept)
-            if self.is_held:
-                self._held = self._held[:, kept]
+        if preparation.kept_columns is not None:
+            self._keep_of_held(preparation.kept_columns)
+            dropped = self.missing.columns_dropped
+            self.columns = tuple(c for c in self.columns if c.name not in dropped)
+            self._take_as({})
+
+    def _keep_of_held(self, features: Indices) -> None:
+        if sparse.issparse(self._held):
+            self._held = self._held[:, features]
+        elif self.is_held:
+            # In the order of rows, so that sums over them are the same to the bit.
+            self._held = self._held.take(self.places(features), axis=1)
+
+    def _settle_scale(self, scale: Scale) -> None:
+        """Learn how to bring columns to one scale, where they do not share one."""
+        # scikit-learn takes a while to import.
+        from sklearn.preprocessing import StandardScaler
+
+        is_sparse, batches = sparse.issparse(self._held), self.batches()
+        units = Units()
+        scaler = StandardScaler(with_mean=not is_sparse)
+        for values in batches if is_sparse else _regrouped(batches, _ROWS_TO_SCALE):
+            scaler.partial_fit(values)
+            units.add(values)
+        self.scale = scale
+        if scale == "auto":
+            kinds = {column.kind for column in self._features}
+            self.scale, self.why_scaled = units.decide(scaler.var_, self.names, kinds)
+        if self.scale == "standard" or self._has_categories:
+            groups = np.arange(self.n_features) if self.groups is None else self.groups
+            is_category = np.array([column.kind == "category" for column in self._features])
+            self._preparation.scale_by(
+                scaler, groups, is_category[groups], self.scale == "standard"
+            )
 
     def _columns_to_sort(self, n_rows: int) -> int:
         """Return of how many columns medians can be found at once."""
@@ -334,24 +539,29 @@ class Table:
 
     def _numbers(self, features: ArrayLike | None = None) -> Iterator[Any]:
         """Go through the numbers as they were read, NaN where a value is missing."""
-        wanted = range(self.n_features) if features is None else np.asarray(features)
         if self.is_held:
-            yield self._held if features is None else self._held[:, wanted]
+            yield self._held if features is None else self._held[:, self.places(features)]
         else:
-            blocks = self._parsed([self.names[feature] for feature in wanted])
+            wanted = range(self.n_features) if features is None else np.asarray(features)
+            blocks = self._parsed([self._features[feature] for feature in wanted])
             yield from _regrouped(blocks, self.batch_rows)
 
-    def _parsed(self, names: Sequence[str]) -> Iterator[Array]:
+    def _parsed(
+        self, columns: Sequence[Column], reader: NumericColumns | None = None
+    ) -> Iterator[Array]:
+        """Go through columns as numbers; a reader given remembers which are none."""
         import pyarrow as pa
 
-        reader = NumericColumns(self.rows.file.source)
+        strict, names = reader is None, [column.name for column in columns]
+        reader = reader or NumericColumns(self.rows.file.source)
         n_at_once = self._rows_at_once(names)
         for cells in joined(self._record_batches(names), 8 * n_at_once * len(names)):
             for start in range(0, cells.num_rows, n_at_once):
-                values = reader.add(cells.slice(start, n_at_once))
-                if not reader.bad:
+                values = encoded(cells.slice(start, n_at_once), columns, reader)
+                if not (strict and reader.bad):
                     yield values
-        reader.check()
+        if strict:
+            reader.check()
         # What Arrow has read would stay in its pool during the fit.
         del cells
         pa.default_memory_pool().release_unused()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from bsufs._memory import size_in_words
-from bsufs.tables._files import RawFile, TableError, sniff
+from bsufs.tables._files import RawFile, TableError, listed, sniff
 from bsufs.tables._rows import ROW_NAMES, Rows, numbered_names
 
 _DELIMITERS = ",\t;|"
@@ -35,20 +37,23 @@ class TextRows(Rows):
         self.file = file
         sniffed = sniff(file)
         self._encoding, self.notices = sniffed.encoding, sniffed.notices
-        with file.open_as_utf8(self._encoding) as text:
-            line = text.readline()
+        lines, self._n_before, named = self._first_lines()
+        line, below = lines[0], lines[1:2]
         self._shortest_block = _LINES_IN_A_BLOCK * len(line)
         self._block = min(max(_USUAL_BLOCK, _LINES_AT_ONCE * len(line)), _LARGEST_BLOCK)
         self._header = header
-        first_line = line.removesuffix(b"\n").decode()
-        self._delimiter = delimiter or max(_DELIMITERS, key=first_line.count)
+        self._delimiter = delimiter or named or most_frequent_mark(line)
         try:
             with self._records() as records:
                 first = next(records)
+                second = next(records, first) if below else first
         except csv.Error as error:
             raise TableError(f"{file.source}: the first line cannot be read ({error}).") from error
+        if header and len(second) == len(first) + 1:
+            # R writes no name above the names of the rows.
+            first = [ROW_NAMES, *first]
         if len(first) < 2:
-            raise TableError(_one_column(first_line, self._delimiter, file.source))
+            raise TableError(_one_column(line, self._delimiter, file.source))
         # A cell takes a character at least, its mark.
         self.most_rows = min(sniffed.n_lines, sniffed.n_bytes // len(first) + 1)
         # The characters twice (as they are in the file, and in cells) and 12 bytes for each cell.
@@ -56,6 +61,34 @@ class TextRows(Rows):
         self.names = self.features = tuple(first) if header else numbered_names(len(first))
         self.row_names = (ROW_NAMES,) if self.names[0] == ROW_NAMES else ()
         self.empty = f"there is a header of {len(self.names)} names, but no row below it."
+        if header and all(map(_is_number, first)):
+            self.notices += (
+                f"{file.source}: the first line holds numbers, {listed(first)}, and is taken as "
+                "names: use --no-header if they are values.",
+            )
+
+    def _first_lines(self) -> tuple[list[str], int, str | None]:
+        """Return the first two lines of the table, how many come before, and the mark they name."""
+        before: list[str] = []
+        mark = None
+        with self.file.open_as_utf8(self._encoding) as text:
+            lines = (line.decode().rstrip("\r\n") for line in text)
+            for line in lines:
+                if not before and line.lower().startswith("sep=") and len(line) == len("sep=") + 1:
+                    mark = line[-1]
+                elif not line.startswith("#"):
+                    found = [line, *islice(lines, 1)]
+                    break
+                before.append(line)
+            else:
+                # Nothing but comments: the first may be a header with no row below.
+                return before[:1], 0, None
+        # A header may begin like a comment, but has as many names as there are cells.
+        if before and mark is None:
+            cells = found[0].count(most_frequent_mark(found[0]))
+            if cells and before[-1].count(most_frequent_mark(found[0])) == cells:
+                found = [before.pop(), *found]
+        return found, len(before), mark
 
     def read_ahead(self, memory: int) -> None:
         self._block = min(max(memory // _BLOCKS_AHEAD, _SMALLEST_BLOCK), _LARGEST_BLOCK)
@@ -72,6 +105,7 @@ class TextRows(Rows):
                     text,
                     read_options=arrow_csv.ReadOptions(
                         column_names=self.names,
+                        skip_rows=self._n_before,
                         skip_rows_after_names=int(self._header),
                         block_size=block,
                     ),
@@ -101,20 +135,37 @@ class TextRows(Rows):
             self.file.open_as_utf8(self._encoding) as text,
             io.TextIOWrapper(text, encoding="utf-8", newline="") as lines,
         ):
+            for _ in range(self._n_before):
+                lines.readline()
             yield csv.reader(lines, delimiter=self._delimiter)
 
     def _what_is_uneven(self, error: Exception) -> str:
         with self._records() as records:
             try:
-                for record in records:
+                for record in islice(records, int(self._header), None):
                     if record and len(record) != len(self.names):
+                        line = self._n_before + records.line_num
                         return (
-                            f"line {records.line_num} has {len(record)} values, but the first line "
-                            f"has {len(self.names)}. Every line must have as many."
+                            f"line {line} has {len(record)} values, but the first line has "
+                            f"{len(self.names)}. Every line must have as many."
                         )
             except csv.Error as problem:
-                return f"line {records.line_num} cannot be read ({problem})."
+                return f"line {self._n_before + records.line_num} cannot be read ({problem})."
         return f"the text cannot be read ({error})."
+
+
+def most_frequent_mark(line: str) -> str:
+    """Return what is most likely between the cells of a line."""
+    bare = re.sub(r'"[^"]*"', "", line)
+    return max(_DELIMITERS, key=bare.count)
+
+
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _one_column(line: str, delimiter: str, source: str) -> str:

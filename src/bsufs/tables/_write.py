@@ -19,7 +19,7 @@ from scipy import sparse
 
 from bsufs._atomic import STANDARD, checked_write
 from bsufs.tables._arrays import CARRIED_NAMES, FEATURE_NAMES
-from bsufs.tables._files import PARQUET, TEXT, TableError, kind_of
+from bsufs.tables._files import PARQUET, TEXT, TableError, kind_of, listed
 from bsufs.tables._numbers import numbers
 from bsufs.tables._rows import joined
 from bsufs.tables._table import Table
@@ -68,6 +68,12 @@ def write_table(
         raise TableError(
             f"{path}: a {kind} file cannot be written in batches of rows. Write .parquet, "
             ".feather or .csv, or raise --memory so that the table is read at once."
+        )
+    others = [table.names[one] for one in chosen if not table.is_plain_number(table.names[one])]
+    if kind in _ARRAYS and others:
+        raise TableError(
+            f"{path}: a {kind} file holds numbers alone, and {listed(others)} among the features "
+            "is none. Write .csv, .parquet or .feather."
         )
     names = _column_order(table, chosen, order)
     annotated = table.annotated(chosen) if kind == ".h5ad" else None
@@ -215,7 +221,7 @@ def _typed(cells: Any, types: Mapping[str, Any], table: Table) -> Any:
     for place, (name, kind) in enumerate(types.items()):
         if kind is not None:
             columns[place] = _known(columns[place]).cast(kind)
-        elif name not in table.carried_names:
+        elif table.is_plain_number(name):
             columns[place] = pa.array(numbers(columns[place]), from_pandas=True)
     return pa.table(columns, names=cells.column_names)
 

@@ -144,6 +144,9 @@ class WrappingSelector(BaseSelector):
         """What the data are adjusted for: what the estimator is told."""
         return getattr(self.estimator, "adjust_for", None)
 
+    def _option(self, name: str) -> Any:
+        return getattr(self.estimator, name, None)
+
     @property
     def _clears(self) -> bool:  # type: ignore[override] # as the estimator inside does
         return self._inside()._clears

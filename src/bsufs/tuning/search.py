@@ -176,8 +176,11 @@ class LabelFreeSearch(WrappingSelector):
 
     def _finish(self, scored: Any) -> None:
         """Take over what the best estimator has found."""
+        found = vars(scored)
         for name in ("scores_", "ranking_", "support_", "selected_features_"):
-            setattr(self, name, getattr(scored, name))
+            setattr(self, name, found[name])
+        if "groups_" in found:
+            self.groups_, self.selected_groups_ = found["groups_"], found["selected_groups_"]
 
     def _reported(self, decisive: Criterion | RankMean) -> list[Criterion | RankMean]:
         """Return the criteria that are computed for the table only."""

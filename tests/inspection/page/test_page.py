@@ -431,3 +431,12 @@ def test_clusters_are_shown_where_the_method_knows_of_them():
         page = make_report(selector.fit(X), X, n_subsamples=0)
         assert shown in page
         assert hidden not in page
+
+
+def test_the_page_says_what_decided_and_how_many_groups():
+    X = np.random.default_rng(0).standard_normal((60, 6)) * [3.0, 1.0, 1.0, 2.0, 1.0, 1.0]
+    selector = ClusterAlignment(groups=["a", "a", "a", "b", "c", "c"]).fit(X)
+    text = str(make_report(selector, X, n_subsamples=0))
+    assert "as well as more would. Agreement: " in text
+    assert f"in {selector.selected_groups_.size} groups" in text
+    assert "as well as more would" not in str(make_report(BSUFS(2).fit(X), X, n_subsamples=0))

@@ -199,7 +199,7 @@ def test_each_step_says_what_remains():
         "lambda_row": np.array([0.1, 0.2, 0.3]),
         "component_variance_ratio": np.array([0.9, 0.8, 0.7, 0.6]),
     }
-    picture = module._path(SimpleNamespace(path=path, n_selected=10))
+    picture = module._path(SimpleNamespace(path=path, n_selected_groups=10))
     words = "step 2: 10 features remain; weight 0.2; components carry 70.0% of the variance"
     assert words in picture
     assert "M72 144H466" in picture

@@ -154,7 +154,7 @@ def _correlations(found: Findings) -> Markup:
 
 
 def _path(found: Findings) -> Markup:
-    k, remaining = found.n_selected, found.path["n_alive"]
+    k, remaining = found.n_selected_groups, found.path["n_alive"]
     weight, carried = found.path["lambda_row"], found.path["component_variance_ratio"]
     return _line_chart(
         [_Series("remaining features", remaining, "ink")],

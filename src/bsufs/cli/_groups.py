@@ -1,0 +1,86 @@
+"""Groups and costs of columns, as a command is given them."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+from collections.abc import Sequence
+from typing import Any
+
+Groups = dict[str, list[int]]
+
+
+def column_groups(given: Any, names: Sequence[str]) -> Groups | None:
+    """Return the numbers of the columns of each group; None where there are no groups."""
+    path, mark = getattr(given, "groups", None), getattr(given, "group_by", None)
+    if path is not None and mark is not None:
+        raise ValueError("--groups and --group-by both say what belongs together: give one.")
+    groups: Groups = {}
+    if path is not None:
+        place = {name: number for number, name in enumerate(names)}
+        for line, name, group in _pairs(path, ("column", "group")):
+            groups.setdefault(group, []).append(known(name, place, f"{path}, line {line}:"))
+    elif mark is not None:
+        if not mark:
+            raise ValueError("--group-by must be the mark that ends a group name, got nothing.")
+        for number, name in enumerate(names):
+            # A column whose name is that of a group belongs to it.
+            groups.setdefault(name.rpartition(mark)[0] or name, []).append(number)
+    else:
+        return None
+    return groups
+
+
+def column_costs(given: Any, names: Sequence[str], groups: Groups | None) -> list[float] | None:
+    """Return what each column costs; None where nothing does."""
+    if (given.costs is None) != (given.budget is None):
+        raise ValueError("--costs and --budget must be given together.")
+    if given.costs is None:
+        return None
+    members = dict(groups or {}) | {name: [number] for number, name in enumerate(names)}
+    costs: list[float | None] = [None] * len(names)
+    for line, name, cost in _pairs(given.costs, ("column", "cost")):
+        where = f"{given.costs}, line {line}"
+        columns = known(name, members, f"{where}:")
+        try:
+            each = float(cost) / len(columns)
+        except ValueError:
+            raise ValueError(f"{where}: a cost must be a number, got {cost!r}.") from None
+        for column in columns:
+            costs[column] = each
+    missing = [name for name, cost in zip(names, costs, strict=True) if cost is None]
+    if missing:
+        raise ValueError(
+            f"{given.costs}: every column must have a cost, got none for {missing[0]!r}. Add it; "
+            "what is never kept may cost 1."
+        )
+    return [cost for cost in costs if cost is not None]
+
+
+def _pairs(path: str, heads: tuple[str, str]) -> list[tuple[int, str, str]]:
+    """Read a CSV file of two columns, with or without a line that names them."""
+    found = []
+    with open(path, encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file)
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if not any(cells) or (reader.line_num == 1 and cells == list(heads)):
+                continue
+            if len(cells) != 2 or not all(cells):
+                raise ValueError(
+                    f"{path}, line {reader.line_num}: must hold a {heads[0]} and a {heads[1]} with "
+                    f"a comma between them, got {','.join(row)[:80]!r}."
+                )
+            found.append((reader.line_num, cells[0], cells[1]))
+    if not found:
+        raise ValueError(f"{path}: must hold lines of a {heads[0]} and a {heads[1]}, got none.")
+    return found
+
+
+def known(name: str, places: dict[str, Any], where: str) -> Any:
+    """Return what a name stands for, or say that it is none of a feature."""
+    if name not in places:
+        near = difflib.get_close_matches(name, places, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ValueError(f"{where} {name!r} is not among the features to select from.{hint}")
+    return places[name]

@@ -1,0 +1,312 @@
+"""What the columns of a table hold: numbers, categories, dates, or nothing to select by.
+
+All of it is learned batch by batch, so that it is the same whether a table is held or streamed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from bsufs._typing import Array
+from bsufs.tables._files import TableError
+from bsufs.tables._numbers import COMMA_STYLES, NumericColumns, known_texts, numbers, with_commas
+
+Kind = Literal["number", "category", "date", "left out"]
+
+# A text is a category if it has at most so many values, each in so many rows on average.
+MOST_CATEGORIES, ROWS_PER_CATEGORY = 64, 4
+# Where the user says that a column is a category, there may be more.
+_MOST_IF_ASKED = 1000
+# A column with a larger share of missing values is left out.
+MOST_MISSING = 0.5
+# Whether numbers name the rows is looked up in the first ones; of few rows nobody can tell.
+_FEWEST_ROWS, _FIRST_ROWS = 12, 1000
+_IDENTIFIER = re.compile(
+    r"(.*[\W_])?(id|ids|uuid|guid|index|row_?names?|unnamed: ?\d+)|.*[a-z]I[dD]"
+)
+_DATE_FORMATS = ("%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
+_MICROSECONDS_PER_DAY = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column of a table was taken as.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    kind : {"number", "category", "date", "left out"}
+        What it is to a selection.
+    why : str
+        Why it was left out, or how it was read.
+    categories : tuple of str
+        The values of a category, in the order of its columns in the matrix.
+    """
+
+    name: str
+    kind: Kind
+    why: str = ""
+    categories: tuple[str, ...] = ()
+    reading: str | None = field(default=None, repr=False)
+
+    @property
+    def width(self) -> int:
+        """How many columns of the matrix it takes: two categories need one."""
+        n_categories = len(self.categories)
+        return n_categories if n_categories > 2 else int(self.kind != "left out")
+
+    @property
+    def matrix_names(self) -> list[str]:
+        """Names of its columns in the matrix."""
+        several = self.categories if self.width > 1 else ()
+        return [f"{self.name}={one}" for one in several] or [self.name][: self.width]
+
+    def encode(self, cells: Any) -> Array:
+        """Return cells as numbers, (n_rows, width), NaN for missing values."""
+        if self.kind == "date":
+            return _days(cells, self.reading)[:, None]
+        if self.kind == "category":
+            return _indicators(cells, self.categories)
+        found = numbers(cells) if self.reading is None else with_commas(cells, self.reading)
+        return np.asarray(found)[:, None]
+
+
+class TextColumns:
+    """Learns from all batches of some columns that are no numbers what else they are."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._columns = {name: _Learned() for name in names}
+
+    def add(self, cells: Any) -> None:
+        """Look at a batch of rows, which has all the columns."""
+        for name, learned in self._columns.items():
+            learned.add(cells.column(name))
+
+    def decide(self, asked: Mapping[str, Kind]) -> dict[str, Column]:
+        """Return what each column is; what was asked for goes before what it looks like."""
+        return {
+            name: learned.decide(name, asked.get(name)) for name, learned in self._columns.items()
+        }
+
+
+class _Learned:
+    """What the cells of one column have in common so far."""
+
+    def __init__(self) -> None:
+        self.n_known = 0
+        self.values: set[str] | None = set()
+        self.date_formats: list[str | None] = [None, *_DATE_FORMATS]
+        self.comma_styles = list(COMMA_STYLES)
+        self.type: Any = None
+
+    def add(self, column: Any) -> None:
+        import pyarrow as pa
+
+        self.type = column.type
+        if _is_text(column.type):
+            known = known_texts(column).drop_null()
+            self.date_formats = [one for one in self.date_formats if _are_dates(known, one)]
+            self.comma_styles = [
+                one for one in self.comma_styles if with_commas(known, one) is not None
+            ]
+            if self.values is not None:
+                self.values.update(known.unique().to_pylist())
+                if len(self.values) > _MOST_IF_ASKED:
+                    self.values = None
+        else:
+            known = column.drop_null()
+            self.values, self.comma_styles = None, []
+            self.date_formats = [None] if pa.types.is_temporal(column.type) else []
+        self.n_known += len(known)
+
+    def decide(self, name: str, asked: Kind | None) -> Column:
+        """Return what the column is."""
+        if self.n_known == 0:
+            return Column(name, "left out", "it has no values")
+        if asked in (None, "date") and self.date_formats:
+            reading = self.date_formats[0]
+            return Column(name, "date", f"read as {reading}" if reading else "", reading=reading)
+        if asked in (None, "number") and len(self.comma_styles) == 1:
+            style = self.comma_styles[0]
+            return Column(name, "number", f"with {style}", reading=style)
+        if asked in (None, "category") and self.values is not None:
+            return self._as_category(name, asked is not None)
+        if asked is None:
+            return Column(name, "left out", self._why())
+        option, what = {
+            "date": ("--dates", "dates, such as 2024-05-31"),
+            "number": ("--numbers", "numbers"),
+        }.get(asked, ("--categories", f"text of at most {_MOST_IF_ASKED} different values"))
+        raise TableError(f"{option} {name}: the column must hold {what}; {self._why()}.")
+
+    def _as_category(self, name: str, asked: bool) -> Column:
+        values = sorted(self.values or ())
+        if len(values) < 2:
+            return Column(name, "left out", f"it is {values[0]!r} in every row")
+        few = len(values) <= min(MOST_CATEGORIES, self.n_known / ROWS_PER_CATEGORY)
+        if asked or (few and not self.comma_styles):
+            return Column(name, "category", categories=tuple(values))
+        return Column(name, "left out", self._why())
+
+    def _why(self) -> str:
+        if len(self.comma_styles) > 1:
+            example = next(value for value in sorted(self.values or ["1,234"]) if "," in value)
+            plain = example.replace(",", "")
+            return f"{example} could be {plain} or {example.replace(',', '.')}"
+        if not _is_text(self.type):
+            return f"it is of type {self.type}"
+        if self.values is None:
+            return f"it has more than {_MOST_IF_ASKED} different texts"
+        if len(self.values) == self.n_known:
+            return "it is different in every row"
+        return f"it has {len(self.values)} different texts in {self.n_known} rows"
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return not (pa.types.is_nested(kind) or pa.types.is_temporal(kind) or "binary" in str(kind))
+
+
+def _are_dates(known: Any, date_format: str | None) -> bool:
+    import pyarrow as pa
+
+    try:
+        _timestamps(known, date_format)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True
+
+
+def _timestamps(known: Any, date_format: str | None) -> Any:
+    """Return texts as points in time: ISO 8601 where no format is given."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    if date_format is not None:
+        return compute.strptime(known, format=date_format, unit="us", error_is_null=False)
+    try:
+        return known.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return known.cast(pa.timestamp("us", "UTC"))
+
+
+def _days(column: Any, date_format: str | None) -> Array:
+    """Return dates and times as days."""
+    import pyarrow as pa
+
+    kind = column.type
+    if not pa.types.is_temporal(kind):
+        column = _timestamps(known_texts(column), date_format)
+    elif pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("us"))
+    elif pa.types.is_time(kind):
+        column = column.cast(pa.time64("us"), safe=False)
+    elif pa.types.is_duration(kind):
+        column = column.cast(pa.duration("us"), safe=False)
+    else:
+        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
+    return (
+        np.asarray(column.cast(pa.int64()).cast(pa.float64(), safe=False)) / _MICROSECONDS_PER_DAY
+    )
+
+
+def _indicators(column: Any, categories: tuple[str, ...]) -> Array:
+    """Return a column of zeros and ones for each category; of two, the second is enough."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    place = compute.index_in(known_texts(column), value_set=pa.array(categories))
+    codes = np.asarray(compute.fill_null(place, -1), dtype=np.intp).reshape(-1)
+    shown = np.arange(len(categories))[1 if len(categories) == 2 else 0 :]
+    return np.where(codes[:, None] < 0, np.nan, (codes[:, None] == shown).astype(np.float64))
+
+
+class RowNumbers:
+    """Looks in batches of numbers for columns that only count or name the rows."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._n_rows = 0
+        self._last: Array | None = None
+        # The columns in which every row adds one, and the first rows of those named like names.
+        self._counting = np.arange(len(names))
+        self._named = [i for i, name in enumerate(names) if _IDENTIFIER.fullmatch(name.strip())]
+        self._head: list[Array] = []
+
+    def add(self, values: Array) -> None:
+        """Look at the next rows."""
+        if self._n_rows < _FIRST_ROWS and self._named:
+            self._head.append(values[: _FIRST_ROWS - self._n_rows, self._named])
+        before = values[:1] - 1.0 if self._last is None else self._last
+        # A few rows tell of nearly every column that it does not count.
+        for n_rows in (3, len(values)):
+            part = np.concatenate([before[:, self._counting], values[:n_rows, self._counting]])
+            with np.errstate(invalid="ignore"):
+                self._counting = self._counting[(np.diff(part, axis=0) == 1.0).all(axis=0)]
+        self._last = values[-1:].copy()
+        self._n_rows += len(values)
+
+    def found(self) -> dict[str, str]:
+        """Return the columns, and what they seem to do."""
+        if self._n_rows < _FEWEST_ROWS:
+            return {}
+        why = {self._names[i]: "it counts the rows" for i in self._counting.tolist()}
+        if self._named:
+            head = np.concatenate(self._head)
+            whole = (head == np.round(head)).all(axis=0)
+            for i, cells, is_whole in zip(self._named, head.T, whole, strict=True):
+                if is_whole and np.unique(cells).size > len(cells) / 2:
+                    why.setdefault(self._names[i], "it names the rows")
+        return why
+
+
+def encoded(cells: Any, columns: Sequence[Column], reader: NumericColumns) -> Array:
+    """Return cells as the columns of a matrix; `reader` remembers what is no number."""
+    plain = [c.name for c in columns if c.kind == "number" and c.reading is None]
+    numeric = reader.add(cells.select(plain))
+    if len(plain) == len(columns):
+        return numeric
+    values = np.empty((cells.num_rows, sum(column.width for column in columns)))
+    place, next_number = 0, iter(numeric.T)
+    for column in columns:
+        end = place + column.width
+        if column.kind == "number" and column.reading is None:
+            values[:, place] = next(next_number)
+        else:
+            values[:, place:end] = column.encode(cells.column(column.name))
+        place = end
+    return values
+
+
+def in_words(columns: Iterable[Column]) -> str:
+    """Return in one line what the columns of a table were taken as."""
+    by_kind: dict[str, list[Column]] = {}
+    for column in columns:
+        by_kind.setdefault(column.kind, []).append(column)
+    parts = []
+    if "number" in by_kind:
+        count = len(by_kind["number"])
+        parts.append(f"{count} number{'s' if count > 1 else ''}")
+    for kind, plural in (("category", "categories"), ("date", "dates")):
+        if kind in by_kind:
+            named = _some([column.name for column in by_kind[kind]])
+            count = len(by_kind[kind])
+            parts.append(f"{count} {plural if count > 1 else kind} ({named})")
+    if "left out" in by_kind:
+        reasons = [f"{column.name}: {column.why}" for column in by_kind["left out"]]
+        parts.append(f"{len(reasons)} left out ({_some(reasons, '; ')})")
+    return ", ".join(parts)
+
+
+def _some(texts: Sequence[str], mark: str = ", ") -> str:
+    more = len(texts) - 4
+    return mark.join(texts[:4]) + (f" and {more} more" if more > 0 else "")
