@@ -105,9 +105,9 @@ def select_genes(
 
     Logarithms of counts vary most where counting noise does, in genes of a certain mean, whether
     they tell anything or not. The usual standard deviation of genes of a mean is the running median
-    over 20 groups of genes with similar means, and `noise_units` divide by it. Then the genes that
-    exceed it most are looked at: ten times as many as are selected, at least 4000. Both need data
-    that are not negative; others are taken as they are.
+    over 20 groups of genes with similar means, and `noise_units` divide by it; data with negative
+    entries are taken as they are. The genes that then vary most are looked at: ten times as many as
+    are selected, at least 4000.
 
     Of a backed file with few genes only sums are kept; with many, the entries that are not zero, of
     the genes that may be selected. ``purpose="reconstruction"`` needs these genes as a dense array
@@ -144,17 +144,16 @@ def select_genes(
         candidates &= counted.n_expressing >= min_cells
     noise_units = purpose == "clusters" if noise_units is None else noise_units
     noise_units = noise_units and counted.least >= 0
-    if noise_units or max_mean is not None:
-        means, variances = cells.moments()
-        if max_mean is not None:
-            candidates &= means <= max_mean
+    means, variances = cells.moments()
+    if max_mean is not None:
+        candidates &= means <= max_mean
     candidates |= forced
     genes = np.flatnonzero(candidates)
     _check_number(n, genes.size, forced)
     if noise_units:
         noise = _usual_deviations(means, variances)
-        cells = replace(cells, units=noise)
-        genes = _most_variable(genes, variances / noise**2, forced, n)
+        cells, variances = replace(cells, units=noise), variances / noise**2
+    genes = _most_variable(genes, variances, forced, n)
     if forced.any():
         parameters["must_keep"] = np.flatnonzero(forced[genes]).tolist()
     selector = _fitted(cells, genes, batches, purpose, n, parameters)
@@ -250,11 +249,11 @@ def _usual_deviations(means: Array, variances: Array) -> Array:
     return usual
 
 
-def _most_variable(genes: Indices, excess: Array, forced: Mask, n: int | float | str) -> Indices:
-    """Return the genes to look at, in their order: those that exceed what is usual most."""
+def _most_variable(genes: Indices, variances: Array, forced: Mask, n: int | float | str) -> Indices:
+    """Return the genes to look at, in their order: those that vary most."""
     wanted = 0 if isinstance(n, str) else n * genes.size if isinstance(n, float) else n
     most = max(_MOST_GENES, int(10 * wanted))
-    first = np.lexsort((genes, -excess[genes], ~forced[genes]))[:most]
+    first = np.lexsort((genes, -variances[genes], ~forced[genes]))[:most]
     return np.sort(genes[first])
 
 
