@@ -306,6 +306,7 @@ def test_a_budget_decides_instead_of_a_number(invoke, table, tmp_path):
         ("b\n", "line 1: must hold a column and a group with a comma between them, got 'b'"),
         ("column,group\n", "must hold lines of a column and a group, got none"),
         ("b,a\n", "must not name a group 'a' like a column outside of it"),
+        (f"{'b' * 200_000},a\n", "must hold lines of text, but field larger than"),
     ],
 )
 def test_wrong_files_of_groups_are_one_line(invoke, table, tmp_path, text, message):

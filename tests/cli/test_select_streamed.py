@@ -289,10 +289,7 @@ def test_fewer_rows_than_columns(invoke, tmp_path):
         ((*SMALL, "-o", "x.npz"), "-o x.npz needs the whole table in memory"),
         ((*SMALL, "-o", "X.NPY"), "-o X.NPY needs the whole table in memory"),
         ((*SMALL, "--array", "X"), "--array is for .npz .mat .h5ad .zarr and .xlsx files only"),
-        (
-            ("--memory", "10KB", "--strict", "--missing", "median"),
-            "--missing median sorts a column",
-        ),
+        (("--memory", "10KB", "--strict", "--missing", "median"), "--missing median sorts a col"),
         ((*SMALL, "--strict", "--missing", "median"), "'e' has none"),
         ((*SMALL, "--missing", "drop-rows"), "every row has a gap: --missing drop-rows would"),
         ((*SMALL, "--label", "id"), "--label 'id' must hold classes"),

@@ -93,22 +93,6 @@ def test_single_column_constant_data_and_large_units(method):
     )
 
 
-@pytest.mark.parametrize("method", ["greedy", "pivoted-qr"])
-def test_what_must_and_must_not_be_kept_counts_in_the_picks(method):
-    rng = np.random.default_rng(3)
-    X = rng.standard_normal((50, 6)) * [5.0, 4.0, 3.0, 2.0, 1.0, 0.5]
-    X[:, 4] = X[:, 5] + 1e-3 * rng.standard_normal(50)
-    selector = ColumnSubset(n_features_to_select=3, method=method, must_keep=[5], never_keep=[0])
-    selector.fit(X)
-    # Column 4 repeats what must be kept; of the others the longest explain most.
-    assert selector.selected_features_.tolist() == [5, 1, 2]
-    assert selector.ranking_[[4, 0]].tolist() == [5, 6]
-    Xc = (X - X.mean(axis=0))[:, 1:]
-    E = Xc - Xc[:, [4, 0, 1]] @ np.linalg.lstsq(Xc[:, [4, 0, 1]], Xc, rcond=None)[0]
-    share = 1.0 - (E**2).sum() / (Xc**2).sum()
-    assert selector.explained_variance_path_[2] == pytest.approx(share)
-
-
 def explained_by(E, columns):
     basis = linalg.orth(E[:, columns])
     return np.sum((basis.T @ E) ** 2)
@@ -143,3 +127,19 @@ def test_groups_of_one_column_are_picked_as_columns():
         columns, expected = greedy_columns(Xc)
         np.testing.assert_array_equal(groups, columns)
         np.testing.assert_allclose(explained, expected)
+
+
+@pytest.mark.parametrize("method", ["greedy", "pivoted-qr"])
+def test_what_must_and_must_not_be_kept_counts_in_the_picks(method):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((50, 6)) * [5.0, 4.0, 3.0, 2.0, 1.0, 0.5]
+    X[:, 4] = X[:, 5] + 1e-3 * rng.standard_normal(50)
+    selector = ColumnSubset(n_features_to_select=3, method=method, must_keep=[5], never_keep=[0])
+    selector.fit(X)
+    # Column 4 repeats what must be kept; of the others the longest explain most.
+    assert selector.selected_features_.tolist() == [5, 1, 2]
+    assert selector.ranking_[[4, 0]].tolist() == [5, 6]
+    Xc = (X - X.mean(axis=0))[:, 1:]
+    E = Xc - Xc[:, [4, 0, 1]] @ np.linalg.lstsq(Xc[:, [4, 0, 1]], Xc, rcond=None)[0]
+    share = 1.0 - (E**2).sum() / (Xc**2).sum()
+    assert selector.explained_variance_path_[2] == pytest.approx(share)

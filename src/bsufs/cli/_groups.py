@@ -7,6 +7,8 @@ import difflib
 from collections.abc import Sequence
 from typing import Any
 
+from bsufs._names import shortened
+
 Groups = dict[str, list[int]]
 
 
@@ -59,19 +61,21 @@ def column_costs(given: Any, names: Sequence[str], groups: Groups | None) -> lis
 
 def _pairs(path: str, heads: tuple[str, str]) -> list[tuple[int, str, str]]:
     """Read a CSV file of two columns, with or without a line that names them."""
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            lines = [[cell.strip() for cell in row] for row in csv.reader(file)]
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: must hold lines of text, but {error}.") from error
     found = []
-    with open(path, encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file)
-        for row in reader:
-            cells = [cell.strip() for cell in row]
-            if not any(cells) or (reader.line_num == 1 and cells == list(heads)):
-                continue
-            if len(cells) != 2 or not all(cells):
-                raise ValueError(
-                    f"{path}, line {reader.line_num}: must hold a {heads[0]} and a {heads[1]} with "
-                    f"a comma between them, got {','.join(row)[:80]!r}."
-                )
-            found.append((reader.line_num, cells[0], cells[1]))
+    for number, cells in enumerate(lines, start=1):
+        if not any(cells) or (number == 1 and cells == list(heads)):
+            continue
+        if len(cells) != 2 or not all(cells):
+            raise ValueError(
+                f"{path}, line {number}: must hold a {heads[0]} and a {heads[1]} with a comma "
+                f"between them, got {','.join(cells)[:80]!r}."
+            )
+        found.append((number, cells[0], cells[1]))
     if not found:
         raise ValueError(f"{path}: must hold lines of a {heads[0]} and a {heads[1]}, got none.")
     return found
@@ -82,5 +86,7 @@ def known(name: str, places: dict[str, Any], where: str) -> Any:
     if name not in places:
         near = difflib.get_close_matches(name, places, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise ValueError(f"{where} {name!r} is not among the features to select from.{hint}")
+        raise ValueError(
+            f"{where} {shortened(name, 60)!r} is not among the features to select from.{hint}"
+        )
     return places[name]

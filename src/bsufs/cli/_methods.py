@@ -96,7 +96,7 @@ def column_numbers(
 
 def columns_to_keep(
     given: Any, option: str, table: Table | None, groups: Mapping[str, Sequence[int]]
-) -> Sequence[int]:
+) -> list[int]:
     """Return the features that are named or match a pattern; any, as long as there is no table."""
     names, pattern = getattr(given, option), getattr(given, f"{option}_matching")
     shown = f"--{option.replace('_', '-')}"

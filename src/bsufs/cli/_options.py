@@ -163,7 +163,9 @@ NoHeaderOption = Annotated[
 ArrayOption = Annotated[
     str | None,
     _reading(
-        "--array --layer", "NAME", "Which matrix of a .npz or .mat, layer of a .h5ad, or sheet."
+        "--array --layer",
+        "NAME",
+        "Which matrix of a .npz or .mat, layer of a .h5ad, sheet of a .xlsx.",
     ),
 ]
 NamesFromOption = Annotated[

@@ -195,14 +195,14 @@ def _selector(given: Any, found: Input | None = None) -> Any:
     }
     keep |= {"costs": given.costs, "budget": given.budget}
     if found is not None:
-        for option in ("must_keep", "never_keep"):
-            keep[option] = found.table.places(keep[option]).tolist()
         both = set(keep["must_keep"]).intersection(keep["never_keep"])
         if both:
             raise ValueError(
-                f"--must-keep and --never-keep both name {found.table.matrix_names[min(both)]!r}. "
-                "Take it out of one of them."
+                f"--must-keep and --never-keep both name {found.table.names[min(both)]!r}. Take it "
+                "out of one of them."
             )
+        for option in ("must_keep", "never_keep"):
+            keep[option] = found.table.places(keep[option]).tolist()
         keep["groups"] = found.kept_together
         keep["costs"] = _costs(given, found)
     return methods.make_selector(

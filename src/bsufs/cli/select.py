@@ -130,18 +130,6 @@ def select(
         list[str] | None,
         options.option("--never-keep", "NAMES", "Never select these: a,b or @file; repeatable."),
     ] = None,
-    must_keep_matching: Annotated[
-        str | None,
-        options.option(
-            "--must-keep-matching", "PATTERN", "And all names that match a regular expression."
-        ),
-    ] = None,
-    never_keep_matching: Annotated[
-        str | None,
-        options.option(
-            "--never-keep-matching", "PATTERN", "And all names that match, such as '^(MT-|RP[SL])'."
-        ),
-    ] = None,
     groups: Annotated[
         str | None,
         options.option(
@@ -163,6 +151,18 @@ def select(
     budget: Annotated[
         float | None,
         options.option("--budget", "NUMBER", "The most that the selected may cost; instead of -k."),
+    ] = None,
+    must_keep_matching: Annotated[
+        str | None,
+        options.option(
+            "--must-keep-matching", "PATTERN", "And all names that match a regular expression."
+        ),
+    ] = None,
+    never_keep_matching: Annotated[
+        str | None,
+        options.option(
+            "--never-keep-matching", "PATTERN", "And all names that match, such as '^(MT-|RP[SL])'."
+        ),
     ] = None,
     adjust_for: options.AdjustForOption = None,
     center_rows: options.CenterRowsOption = False,
@@ -206,12 +206,12 @@ def select(
         raise ValueError(
             f"-k must be one number without --tune, which chooses among several; got {n_features}."
         )
-    if purpose is not None:
-        given.method = options.method_for(purpose, method)
     if budget is not None and given.numbers != ["auto"]:
         raise ValueError(
             f"-k and --budget both say how much to keep: give one, not -k {n_features}."
         )
+    if purpose is not None:
+        given.method = options.method_for(purpose, method)
     console = Console(quiet)
     with console.busy("starting"):
         if output is not None:

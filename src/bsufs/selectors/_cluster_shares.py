@@ -120,10 +120,11 @@ class LocalRows:
         return np.asarray(product - self._left @ (self._right.T @ V), dtype=np.float64)
 
     def columns(self, places: Indices) -> Array:
-        """Return some columns as an array."""
+        """Return some of the columns as a dense array."""
         X = self._X[:, places]
-        X = X.toarray() if sparse.issparse(X) else X
-        return np.asarray(X - self._left @ self._right[places].T)
+        X = (X.toarray() if sparse.issparse(X) else X) - self._left @ self._right[places].T
+        # What clearing leaves of a column that does not vary otherwise is rounding.
+        return np.where(self._squares[places] > 0, X, 0.0)
 
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
         """Return, for each column, the sum over clusterings of its share less that of chance."""

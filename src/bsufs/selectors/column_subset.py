@@ -82,16 +82,19 @@ class ColumnSubset(ScoringSelector):
 
     def _score(self, data: FitData) -> Array:
         forced, barred = (mask[data.order] for mask in self._forced_and_barred())
+        group, which = self._groups.among(data.order)
         Xc = centered(data.ordered)
         Xc[:, barred] = 0.0
         if forced.any():
-            first, _ = self._picked(np.where(forced, Xc, 0.0), data)
-            others, _ = self._picked(np.where(forced, 0.0, _without(Xc, Xc[:, first])), data)
+            first, _ = self._picked(np.where(forced, Xc, 0.0), group, which, data)
+            left = np.where(forced, 0.0, _without(Xc, Xc[:, first]))
+            others, _ = self._picked(left, group, which, data)
             picked = np.concatenate([first, others])
             shadows = np.linalg.qr(Xc[:, picked])[0].T @ Xc
-            explained = np.cumsum(np.einsum("ij,ij->i", shadows, shadows))
+            ends = np.append(np.flatnonzero(np.diff(group[picked])), picked.size - 1)
+            explained = np.cumsum(np.einsum("ij,ij->i", shadows, shadows))[ends]
         else:
-            picked, explained = self._picked(Xc, data)
+            picked, explained = self._picked(Xc, group, which, data)
         d = data.n_features
         scores = np.zeros(d)
         scores[picked] = 1.0 - np.arange(picked.size) / d
@@ -100,9 +103,10 @@ class ColumnSubset(ScoringSelector):
         self.explained_variance_path_ = explained / whole if explained.size else explained
         return scores
 
-    def _picked(self, Xc: Array, data: FitData) -> tuple[Indices, Array]:
-        """Pick columns, or groups of them, and return what these explain one after another."""
-        group, which = self._groups.among(data.order)
+    def _picked(
+        self, Xc: Array, group: Indices, which: Indices, data: FitData
+    ) -> tuple[Indices, Array]:
+        """Pick columns, or groups of them, and return what the picks up to each explain."""
         if which.size == group.size and self._budget is None:
             return (greedy_columns if self.method == "greedy" else pivoted_columns)(Xc)
         budget = None if self._budget is None else self._budget.of(which)

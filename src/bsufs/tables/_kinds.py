@@ -47,6 +47,9 @@ class Column:
         Why it was left out, or how it was read.
     categories : tuple of str
         The values of a category, in the order of its columns in the matrix.
+    reading : str, optional
+        How its text is read, where that is not plain: the format of dates, or how commas are used
+        in numbers.
     """
 
     name: str

@@ -45,9 +45,9 @@ def open_table(
     delimiter: str | None = None,
     header: bool = True,
     array: str | None = None,
-    names_from: str | None = None,
     file_format: str | None = None,
     transpose: bool = False,
+    names_from: str | None = None,
     memory: int | None = None,
     batch_rows: int | None = None,
     whole_for: str | None = None,
@@ -57,8 +57,9 @@ def open_table(
 
     Text (.csv, .tsv, .txt, each also packed as .gz, .bz2, .xz or .zip) is UTF-8, UTF-16 with a byte
     order mark, or else Latin-1, with a notice. Also .parquet, .feather, .npy, .npz, .mat (up to
-    version 7), .h5ad and .zarr (extra ``h5ad``) and .xlsx (extra ``excel``). Nothing is ever
-    unpickled. In front of text, lines that begin with # and a line such as "sep=;" are no rows.
+    version 7), .h5ad and .zarr (need the extra ``h5ad``) and .xlsx (extra ``excel``). Nothing is
+    ever unpickled. In front of text, lines that begin with # and a line such as "sep=;" are no
+    rows.
 
     The numbers are held where they fit into memory. Text and Parquet files that do not fit are read
     again for every pass, with the same numbers.
@@ -92,15 +93,15 @@ def open_table(
     header : bool, default=True
         Whether the first line of text holds the names. Without, they are x0, x1, and so on.
     array : str, optional
-        Which matrix of a .npz or .mat file, which layer of a .h5ad or .zarr file, or which sheet
-        of a .xlsx file.
-    names_from : str, optional
-        The column of `var` in a .h5ad or .zarr file that names the features.
+        Which matrix of a .npz or .mat file, layer of a .h5ad or .zarr file, or sheet of a .xlsx
+        file to take.
     file_format : str, optional
         What the file is, such as "csv", where its name does not say it.
     transpose : bool, default=False
         Whether the rows of the file are the features, such as genes, with their names in its first
         column. The table is held then.
+    names_from : str, optional
+        The column of `var` in a .h5ad or .zarr file that names the features.
     memory : int, optional
         How many bytes the table may take to be held; by default a quarter of what is free.
     batch_rows : int, optional
@@ -142,7 +143,7 @@ def open_table(
         raise TableError(f"batch_rows must be at least 1, got {batch_rows}.")
     most = available_memory() if memory is None else memory
     limit = int(most * _SHARE_OF_MEMORY) if memory is None else memory
-    rows = _open_rows(path, most, delimiter, header, array, names_from, file_format, progress)
+    rows = _open_rows(path, most, delimiter, header, array, file_format, names_from, progress)
     if transpose:
         rows = _transposed(rows, most)
     source, needed = rows.file.source, rows.memory_to_hold or 0
@@ -238,8 +239,8 @@ def _open_rows(
     delimiter: str | None,
     header: bool,
     array: str | None,
-    names_from: str | None,
     file_format: str | None,
+    names_from: str | None,
     progress: Callable[[str], None],
 ) -> Rows:
     """Open a file as what it is by its name; standard input and open files hold text."""
