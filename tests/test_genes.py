@@ -233,12 +233,14 @@ def refusal(call, *words, **settings):
         ({"never_keep": "("}, "never_keep must be a regular expression, got '\\('"),
         ({"must_keep": ["RPS6"], "never_keep": "^RP"}, "no gene in common, but both hold 'RPS6'"),
         ({"must_keep": "^MARK"}, "n counts the genes of must_keep, so it must be at least 12"),
-        ({"min_cells": 1000}, "n must be at most 0"),
+        ({"n": 13, "never_keep": "MARK"}, "n must be at most 8"),
+        ({"n": 2.5}, "n must be a whole number from 1, a share"),
+        ({"min_cells": 1000}, "no gene is left to select"),
         ({"n": "auto", "min_cells": 1000}, "no gene is left to select"),
         ({"batch_key": "kind1"}, "every batch must have at least two cells, but '1'"),
         ({"batch_key": "same"}, "must tell two batches apart, got one"),
         ({"batch_key": "gaps"}, "must name a batch for every cell"),
-        ({"n": 0}, "n must be at least 1"),
+        ({"n": 0}, "n must be a whole number from 1"),
         ({"seed": 1}, "ClusterAlignment, which has no parameter 'seed'"),
     ],
 )
@@ -297,8 +299,9 @@ def test_only_the_genes_that_vary_most_are_looked_at(monkeypatch):
     genes.select_genes(adata, 2, must_keep=["RPS6"])
     assert adata.var["bsufs_rank"].notna().sum() == 30
     assert "RPS6" in selected(adata)
-    genes.select_genes(adata, 0.5)
-    assert adata.var["bsufs_selected"].sum() == 30
+    for share, number in ((0.5, 30), (0.05, 3)):
+        genes.select_genes(adata, share)
+        assert adata.var["bsufs_selected"].sum() == number
     # What is centered has no mean by which noise could be told.
     adata.X = adata.X.toarray() - adata.X.mean(axis=0)
     genes.select_genes(adata, 5)

@@ -149,6 +149,8 @@ def select_genes(
         candidates &= means <= max_mean
     candidates |= forced
     genes = np.flatnonzero(candidates)
+    if isinstance(n, float) and 0.0 < n <= 1.0:
+        n = max(1, round(n * genes.size))
     _check_number(n, genes.size, forced)
     if noise_units:
         noise = _usual_deviations(means, variances)
@@ -251,8 +253,7 @@ def _usual_deviations(means: Array, variances: Array) -> Array:
 
 def _most_variable(genes: Indices, variances: Array, forced: Mask, n: int | float | str) -> Indices:
     """Return the genes to look at, in their order: those that vary most."""
-    wanted = 0 if isinstance(n, str) else n * genes.size if isinstance(n, float) else n
-    most = max(_MOST_GENES, int(10 * wanted))
+    most = _MOST_GENES if isinstance(n, str) else max(_MOST_GENES, 10 * int(n))
     first = np.lexsort((genes, -variances[genes], ~forced[genes]))[:most]
     return np.sort(genes[first])
 
@@ -348,15 +349,15 @@ def _require_apart(forced: Mask, barred: Mask, names: Any) -> None:
 
 def _check_number(n: int | float | str, n_candidates: int, forced: Mask) -> None:
     n_forced = int(np.count_nonzero(forced))
-    if isinstance(n, str | float):
-        if n_candidates == 0:
-            raise ValueError(
-                "no gene is left to select: never_keep, min_cells and max_mean leave out all that "
-                "are expressed. Loosen them."
-            )
+    if n_candidates == 0:
+        raise ValueError(
+            "no gene is left to select: never_keep, min_cells and max_mean leave out all that are "
+            "expressed. Loosen them."
+        )
+    if isinstance(n, str):
         return
-    if n < 1:
-        raise ValueError(f"n must be at least 1, a share between 0 and 1, or 'auto', got {n}.")
+    if n < 1 or n != int(n):
+        raise ValueError(f"n must be a whole number from 1, a share up to 1, or 'auto', got {n}.")
     if n > n_candidates:
         raise ValueError(
             f"n must be at most {n_candidates}, the number of genes that are expressed and pass "
