@@ -101,6 +101,13 @@ def test_what_names_or_counts_the_rows_is_left_out_and_carried(tmp_path):
     assert not set(table.names) & set(_whys(table))
 
 
+@pytest.mark.parametrize("name", ["id", "ID", "user_id", "userId", "Sample.ID", "Unnamed: 0"])
+def test_names_that_say_that_rows_are_named(name, tmp_path):
+    values = np.random.default_rng(1).permutation(1000)[:N]
+    assert _whys(_open(_frame(**{name: values}), tmp_path)) == {name: "it names the rows"}
+    assert not _whys(_open(_frame(**{f"{name}eal": values}), tmp_path))
+
+
 def test_a_measurement_that_differs_in_every_row_is_kept(tmp_path):
     frame = _frame(population=np.random.default_rng(0).permutation(10**6)[:N], valid=[0, 1] * 12)
     assert _kinds(_open(frame, tmp_path))["population"] == "number"

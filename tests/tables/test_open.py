@@ -335,7 +335,8 @@ def _zip(members):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in members.items():
-            archive.writestr(name, content)
+            # With the time of packing in them, the names of tests would differ between processes.
+            archive.writestr(zipfile.ZipInfo(name), content)
     return packed.getvalue()
 
 

@@ -27,7 +27,7 @@ MOST_MISSING = 0.5
 # Whether numbers name the rows is looked up in the first ones; of few rows nobody can tell.
 _FEWEST_ROWS, _FIRST_ROWS = 12, 1000
 _IDENTIFIER = re.compile(
-    r"(.*[\W_])?(id|ids|uuid|guid|index|row_?names?|unnamed: ?\d+)|.*[a-z]I[dD]"
+    r"(?i:(.*[\W_])?(id|ids|uuid|guid|index|row_?names?|unnamed: ?\d+))|.*[a-z]I[dD]"
 )
 _DATE_FORMATS = ("%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
 _MICROSECONDS_PER_DAY = 86_400_000_000
