@@ -43,20 +43,10 @@ _SAFE_SQUARE = 1e-280
 
 
 def unit_threshold(exponent: float) -> float:
-    r"""Return the threshold of the proximal operator at strength 1.
+    r"""Return the threshold of the proximal operator at strength 1, for a power s in [0, 1].
 
-    Parameters
-    ----------
-    exponent : float
-        The power s in [0, 1].
+    It is :math:`\kappa(1, s) = (2 - s)\,(2(1 - s))^{(s - 1)/(2 - s)}`, and 1 at s = 1.
 
-    Returns
-    -------
-    float
-        :math:`\kappa(1, s) = (2 - s)\,(2(1 - s))^{(s - 1)/(2 - s)}`, and 1 at s = 1.
-
-    Notes
-    -----
     Lemma 1 of the paper prints another exponent of :math:`2(1 - s)`, which is right at s = 0 and
     1/2 only. At the threshold zero and :math:`(2t(1 - s))^{1/(2 - s)}` have the same objective
     value, which gives the expression used here.
@@ -76,17 +66,8 @@ def unit_threshold(exponent: float) -> float:
 def threshold(strength: Any, exponent: float) -> Any:
     r"""Return the magnitude up to which the proximal operator gives zero.
 
-    Parameters
-    ----------
-    strength : float or array
-        The strength t, at least 0.
-    exponent : float
-        The power s in [0, 1].
-
-    Returns
-    -------
-    float or array
-        :math:`\kappa(t, s) = \kappa(1, s)\,t^{1/(2 - s)}`, of the shape of `strength`.
+    For one strength t or an array of them, at least 0, and a power s in [0, 1] it is
+    :math:`\kappa(t, s) = \kappa(1, s)\,t^{1/(2 - s)}`.
 
     Examples
     --------
@@ -102,19 +83,9 @@ def threshold(strength: Any, exponent: float) -> Any:
 
 
 def strength_for_threshold(threshold: Any, exponent: float) -> Any:
-    """Return the strength at which the proximal operator has a given threshold.
+    """Return the strength at which the proximal operator has a given threshold, or several.
 
-    Parameters
-    ----------
-    threshold : float or array
-        The threshold asked for, at least 0.
-    exponent : float
-        The power s in [0, 1].
-
-    Returns
-    -------
-    float or array
-        The strength t, of the shape of `threshold`; infinite or zero where no double can hold it.
+    It is infinite or zero where no double can hold it.
 
     Examples
     --------
@@ -138,24 +109,11 @@ def shrink_factor(
 
     .. math:: a u = \arg\min_x \; t\,|x|^s + \tfrac12 (x - a)^2 .
 
-    It is zero unless a is strictly above the threshold, where zero and a positive x tie.
-
-    Parameters
-    ----------
-    magnitude : array
-        The magnitudes a, at least 0. An undefined one gets the factor 0, so that the product stays
-        undefined.
-    strength : float or array
-        The strength t in [0, inf], one number or an array that broadcasts against `magnitude`.
-        Where it is 0 a positive magnitude is kept, where it is infinite nothing is.
-    exponent : float
-        The power s in [0, 1].
-
-    Returns
-    -------
-    array
-        The factors, of the broadcast shape, in the dtype of `magnitude` (float64 unless that is
-        float32).
+    It is zero unless a is strictly above the threshold, where zero and a positive x tie. An
+    undefined magnitude gets the factor 0, so that the product stays undefined. The strength t in
+    [0, inf] is one number or an array that broadcasts against the magnitudes: where it is 0 a
+    positive magnitude is kept, where it is infinite nothing is. The factors have the dtype of the
+    magnitudes, float64 unless that is float32.
 
     Notes
     -----
@@ -238,17 +196,9 @@ def _general_factor(ratio: Floats, s: float) -> Floats:
 def row_norms(A: ArrayLike, groups: NDArray[np.intp] | None = None) -> Floats:
     """Return the Euclidean norm of every row, safe from overflow and underflow.
 
-    Parameters
-    ----------
-    A : array of shape (n_rows, n_columns)
-        The matrix.
-    groups : array of int of shape (n_rows,), optional
-        The number of the group of each row, from 0: every row then has the norm of its group.
-
-    Returns
-    -------
-    array of shape (n_rows,)
-        The norms in double precision, also for a float32 matrix, whose norms float32 may not hold.
+    Where `groups` has the number of the group of each row, from 0, every row has the norm of its
+    group. Norms are in double precision, also for a float32 matrix, whose norms float32 may not
+    hold.
 
     Examples
     --------
@@ -305,18 +255,7 @@ class _Penalty:
         object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
 
     def threshold(self, step: float) -> float:
-        """Return the magnitude (of an element, or of a row of unit row weight) that becomes zero.
-
-        Parameters
-        ----------
-        step : float
-            The step of the proximal operator, finite and at least 0.
-
-        Returns
-        -------
-        float
-            The largest such magnitude.
-        """
+        """Return up to which magnitude, or norm of a row of unit row weight, it becomes zero."""
         return float(threshold(_strength(step, self.weight), self.exponent))
 
 

@@ -47,23 +47,10 @@ def make_scatter(
 ) -> Scatter:
     """Return the scatter operator of some data, of the kind that suits their shape.
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        Finite numbers; never changed.
-    sample_weight : array of shape (n_samples,), optional
-        Non-negative weights, not all zero.
-    order : array of int of shape (n_features,), optional
-        The column that comes first, second and so on in the operator; as they come by default.
-    level : array of shape (n_features,), optional
-        Weights, in that order, of the mean that is taken off each row.
-    regressors : array of shape (n_samples, n_regressors), optional
-        The data are cleared of what a regression on these explains, once the row means are off.
-
-    Returns
-    -------
-    Scatter
-        Sparse for sparse data, factored for more features than samples, else dense.
+    That is sparse for sparse data, factored for more features than samples, else dense. X is never
+    changed; weights are not negative, and not all zero. The columns come in the given order. The
+    mean with the weights `level` (in that order) is taken off each row, and the data are then
+    cleared of what a regression on the `regressors`, one row per sample, explains.
 
     Examples
     --------

@@ -113,8 +113,6 @@ def proximal_alternation(
     problem: Problem,
     W: Array,
     *,
-    U: Array | None = None,
-    V: Array | None = None,
     first_center: Array | None = None,
     w_step: WStep | None = None,
     max_iter: int = 500,
@@ -126,7 +124,7 @@ def proximal_alternation(
     Every step is a proximal one, so each lowers f by at least tau/2 times its squared move, and the
     iterates converge to a critical point (see the page on convergence).
 
-    W starts orthonormal; the copies U and V start at zero by default, as in the authors' code. The
+    W starts orthonormal; the copies U and V start at zero, as in the authors' code. The
     first W-step stays close to `first_center`, the start by default; the authors' code has zero,
     which on orthonormal frames is no pull at all. The change that ends the run is
     ``|f_k - f_(k-1)| / max(1, |f_(k-1)|)``. A `callback` gets a `Progress` after each iteration; a
@@ -134,8 +132,7 @@ def proximal_alternation(
     """
     w_step = PolarStep() if w_step is None else w_step
     row, element = problem.row, problem.element
-    U = np.zeros_like(W) if U is None else U
-    V = np.zeros_like(W) if V is None else V
+    U = V = np.zeros_like(W)
     SW = problem.scatter @ W
     center = W if first_center is None else first_center
     objectives = [problem.objective(W, SW, U, V)]
