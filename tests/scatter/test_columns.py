@@ -10,6 +10,7 @@ from bsufs.penalties import ElementPenalty, RowPenalty
 from bsufs.scatter import FactoredScatter, _columns, make_scatter
 from bsufs.scatter._columns import ColumnScatter
 from bsufs.selectors._dask_input import DaskData
+from bsufs.selectors._nuisance import KnownColumns
 from bsufs.solvers.alternation import Coupling, Problem, proximal_alternation
 from bsufs.solvers.path import sparsity_path
 from bsufs.solvers.w_steps import PolarStep, TrustRegionStep
@@ -31,7 +32,9 @@ def in_blocks(X, widths, sample_weight=None):
     """The operator of columns with workers, and that of the same columns here."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("bsufs._dask.n_workers", lambda: len(widths))
-        data = DaskData(da.from_array(X, chunks=(X.shape[0], widths)), sample_weight, None)
+        array = da.from_array(X, chunks=(X.shape[0], widths))
+        nothing = KnownColumns(*np.zeros((2, X.shape[1]), dtype=bool))
+        data = DaskData(array, sample_weight, None, nothing, lambda n, weight: np.empty((n, 0)))
     return data.scatter, make_scatter(X, sample_weight, data.order)
 
 

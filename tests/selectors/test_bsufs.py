@@ -885,7 +885,7 @@ def test_partial_fit_refuses_at_once_what_cannot_be_fitted():
         ({"never_keep": [0, 1], "n_components": 11}, "n_features without never_keep.* = 10"),
         (
             {"never_keep": [0, 1], "init": np.eye(12)[:, :11]},
-            "as there are features without never_keep, 10, got 11",
+            "from 1 to n_features without never_keep = 10 columns, got 11",
         ),
     ],
 )

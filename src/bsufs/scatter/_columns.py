@@ -70,16 +70,19 @@ class ColumnScatter(Scatter):
 
     def columns(self, features: Indices) -> Array:
         """Bring some columns of the centered data here."""
-        where = np.full(self.shape[0], -1)
-        where[features] = np.arange(features.size)
-        targets = [where[block.features] for block in self.blocks]
-        inside = [np.flatnonzero(target >= 0) for target in targets]
         columns = np.empty((self.n_rows, features.size))
-        for target, found, piece in zip(
-            targets, inside, compute(self.each(_some_columns, inside)), strict=True
-        ):
-            columns[:, target[found]] = piece
+        lazy, places = self._picked(features)
+        for place, piece in zip(places, compute(lazy), strict=True):
+            columns[:, place] = piece
         return columns
+
+    def _picked(self, features: Indices) -> tuple[list[Any], list[Indices]]:
+        """Return what each block has of some columns, lazily, and their places among these."""
+        place = np.full(self.shape[0], -1)
+        place[features] = np.arange(features.size)
+        targets = [place[block.features] for block in self.blocks]
+        inside = [np.flatnonzero(target >= 0) for target in targets]
+        return self.each(_some_columns, inside), [target[target >= 0] for target in targets]
 
     def here_if_small(self) -> Scatter:
         """Return the operator of the same columns, here where they are few."""
@@ -105,14 +108,8 @@ class ColumnScatter(Scatter):
     def _restricted(self, features: Indices) -> Scatter:
         if self._is_small(features):
             return FactoredScatter(self.columns(features), self.total_weight)
-        place = np.full(self.shape[0], -1)
-        place[features] = np.arange(features.size)
-        targets = [place[block.features] for block in self.blocks]
-        inside = [np.flatnonzero(target >= 0) for target in targets]
-        kept = persist(self.each(_some_columns, inside))
-        blocks = [
-            Block(X, target[found]) for X, target, found in zip(kept, targets, inside, strict=True)
-        ]
+        lazy, places = self._picked(features)
+        blocks = [Block(X, place) for X, place in zip(persist(lazy), places, strict=True)]
         return ColumnScatter(blocks, self.n_rows, self.total_weight, self._squares[features])
 
     def _cleared(self, level: Array) -> tuple[Scatter, None]:

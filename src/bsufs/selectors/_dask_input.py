@@ -86,10 +86,6 @@ def chosen_columns(X: Any, support: Any) -> Any:
 Values = Callable[[int, Array | None], Array]
 
 
-def _no_values(n_rows: int, weight: Array | None) -> Array:
-    return np.empty((n_rows, 0))
-
-
 class DaskData(FitData):
     """A Dask collection: its scatter, and rows where they are.
 
@@ -99,16 +95,10 @@ class DaskData(FitData):
     """
 
     def __init__(
-        self,
-        X: Any,
-        sample_weight: Any,
-        names: Any,
-        known: KnownColumns | None = None,
-        values: Values = _no_values,
+        self, X: Any, sample_weight: Any, names: Any, known: KnownColumns, values: Values
     ) -> None:
         super().__init__(X, names=names)
-        nothing = np.zeros(X.shape[1], dtype=bool)
-        self._known = known or KnownColumns(nothing, nothing)
+        self._known = known
         facts = _by_columns if self._cut_by_columns else _by_rows
         self.scatter, self.order, self.sample_weight, self._Z = facts(
             X, sample_weight, names, self._known, values

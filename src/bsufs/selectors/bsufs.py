@@ -402,17 +402,12 @@ class BSUFS(StreamedSelector):
 
     def _first_frame(self, scatter: Scatter, order: Indices) -> tuple[Array, Array]:
         """Return the leading eigenvalues and the frame to start from."""
+        without = " without never_keep" if order.size < self.n_features_in_ else ""
         if not isinstance(self.init, str):
-            W = self._checked_init()[order]
-            if W.shape[1] > order.size:
-                raise ValueError(
-                    f"init must have at most as many columns as there are features without "
-                    f"never_keep, {order.size}, got {W.shape[1]}. Take fewer components."
-                )
+            W = self._checked_init(order.size, without)[order]
             return scatter.leading_eigenvectors(1)[0], polar_factor(W)
         limit = min(scatter.max_rank, order.size)
         if isinstance(self.n_components, Integral) and self.n_components > limit:
-            without = " without never_keep" if order.size < self.n_features_in_ else ""
             raise ValueError(
                 f"n_components must be at most min(n_samples - 1, n_features{without}) = {limit}, "
                 f"got {self.n_components}. Ask for fewer, or for 'auto'."
@@ -423,7 +418,7 @@ class BSUFS(StreamedSelector):
             W = W @ polar_factor(random_state.standard_normal((W.shape[1], W.shape[1])))
         return values, W
 
-    def _checked_init(self) -> Array:
+    def _checked_init(self, most: int, without: str) -> Array:
         d = self.n_features_in_
         m = int(self.n_components) if isinstance(self.n_components, Integral) else None
         W = checked_array(
@@ -433,10 +428,10 @@ class BSUFS(StreamedSelector):
             f"an array of shape (n_features, n_components) = ({d}, {'m' if m is None else m})",
             "Use init='pca' if in doubt.",
         )
-        if not 1 <= W.shape[1] <= d:
+        if not 1 <= W.shape[1] <= most:
             raise ValueError(
-                f"init must have from 1 to n_features = {d} columns, got {W.shape[1]}. Use "
-                "init='pca' if in doubt."
+                f"init must have from 1 to n_features{without} = {most} columns, got {W.shape[1]}. "
+                "Use init='pca' if in doubt."
             )
         if not np.allclose(W.T @ W, np.eye(W.shape[1]), atol=1e-6):
             raise ValueError(
