@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bsufs._typing import Array
-from bsufs.tables._files import TableError
+from bsufs.tables._files import TableError, shortened_list
 from bsufs.tables._numbers import COMMA_STYLES, NumericColumns, known_texts, numbers, with_commas
 
 Kind = Literal["number", "category", "date", "left out"]
@@ -57,6 +57,11 @@ class Column:
     why: str = ""
     categories: tuple[str, ...] = ()
     reading: str | None = field(default=None, repr=False)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its cells are numbers as they are."""
+        return self.kind == "number" and self.reading is None
 
     @property
     def width(self) -> int:
@@ -274,7 +279,7 @@ class RowNumbers:
 
 def encoded(cells: Any, columns: Sequence[Column], reader: NumericColumns) -> Array:
     """Return cells as the columns of a matrix; `reader` remembers what is no number."""
-    plain = [c.name for c in columns if c.kind == "number" and c.reading is None]
+    plain = [c.name for c in columns if c.is_plain]
     numeric = reader.add(cells.select(plain))
     if len(plain) == len(columns):
         return numeric
@@ -282,7 +287,7 @@ def encoded(cells: Any, columns: Sequence[Column], reader: NumericColumns) -> Ar
     place, next_number = 0, iter(numeric.T)
     for column in columns:
         end = place + column.width
-        if column.kind == "number" and column.reading is None:
+        if column.is_plain:
             values[:, place] = next(next_number)
         else:
             values[:, place:end] = column.encode(cells.column(column.name))
@@ -301,15 +306,10 @@ def in_words(columns: Iterable[Column]) -> str:
         parts.append(f"{count} number{'s' if count > 1 else ''}")
     for kind, plural in (("category", "categories"), ("date", "dates")):
         if kind in by_kind:
-            named = _some([column.name for column in by_kind[kind]])
+            named = shortened_list([column.name for column in by_kind[kind]])
             count = len(by_kind[kind])
             parts.append(f"{count} {plural if count > 1 else kind} ({named})")
     if "left out" in by_kind:
         reasons = [f"{column.name}: {column.why}" for column in by_kind["left out"]]
-        parts.append(f"{len(reasons)} left out ({_some(reasons, '; ')})")
+        parts.append(f"{len(reasons)} left out ({shortened_list(reasons, '; ')})")
     return ", ".join(parts)
-
-
-def _some(texts: Sequence[str], mark: str = ", ") -> str:
-    more = len(texts) - 4
-    return mark.join(texts[:4]) + (f" and {more} more" if more > 0 else "")
