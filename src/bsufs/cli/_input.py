@@ -16,7 +16,7 @@ from bsufs.cli._clustering import MOST_CLASSES, Classes, classes_in, cluster
 from bsufs.cli._console import Console
 from bsufs.cli._groups import Groups, column_groups
 from bsufs.cli._methods import column_numbers
-from bsufs.cli._options import parse_kinds, parse_names
+from bsufs.cli._options import parse_kinds
 from bsufs.scatter import memory_for_scatter
 from bsufs.selectors._data import FitData
 from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side
@@ -232,9 +232,9 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
     with console.busy(f"reading {given.table}"):
         table = open_table(
             given.table,
-            ignore=parse_names(given.ignore),
+            ignore=given.ignore,
             label=given.label,
-            adjust_for=parse_names(given.adjust_for),
+            adjust_for=given.adjust_for,
             missing=given.missing,
             scale=given.scale,
             kinds=parse_kinds(given),
@@ -294,7 +294,7 @@ def _may_be_turned(table: Table) -> bool:
 
 def _nuisance(given: Any, table: Table) -> Nuisance | None:
     """Return what the table is to be cleared of, None for nothing."""
-    names = parse_names(given.adjust_for)
+    names = given.adjust_for
     if not names and not given.center_rows:
         return None
     columns, source = {}, table.rows.file.source

@@ -258,7 +258,7 @@ class RowNumbers:
         # A few rows tell of nearly every column that it does not count.
         for n_rows in (3, len(values)):
             part = np.concatenate([before[:, self._counting], values[:n_rows, self._counting]])
-            with np.errstate(invalid="ignore"):
+            with np.errstate(invalid="ignore", over="ignore"):
                 self._counting = self._counting[(np.diff(part, axis=0) == 1.0).all(axis=0)]
         self._last = values[-1:].copy()
         self._n_rows += len(values)
