@@ -105,7 +105,7 @@ def select(
         selector.fit(X)
     else:
         data = selector._fit_data(X, None)
-        names = data.names
+        names: Any = data.names
         if names is None:
             names = [f"column {i}" for i in range(data.n_features)]
         variances, units = data.variances, Units()
