@@ -6,7 +6,7 @@ All of it is learned batch by batch, so that it is the same whether a table is h
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -85,26 +85,8 @@ class Column:
         return np.asarray(found)[:, None]
 
 
-class TextColumns:
-    """Learns from all batches of some columns that are no numbers what else they are."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._columns = {name: _Learned() for name in names}
-
-    def add(self, cells: Any) -> None:
-        """Look at a batch of rows, which has all the columns."""
-        for name, learned in self._columns.items():
-            learned.add(cells.column(name))
-
-    def decide(self, asked: Mapping[str, Kind]) -> dict[str, Column]:
-        """Return what each column is; what was asked for goes before what it looks like."""
-        return {
-            name: learned.decide(name, asked.get(name)) for name, learned in self._columns.items()
-        }
-
-
-class _Learned:
-    """What the cells of one column have in common so far."""
+class LearnedColumn:
+    """Learns from all cells of a column that is none of numbers what else it is."""
 
     def __init__(self) -> None:
         self.n_known = 0
@@ -114,6 +96,7 @@ class _Learned:
         self.type: Any = None
 
     def add(self, column: Any) -> None:
+        """Look at the next cells."""
         import pyarrow as pa
 
         self.type = column.type
@@ -301,14 +284,11 @@ def in_words(columns: Iterable[Column]) -> str:
     for column in columns:
         by_kind.setdefault(column.kind, []).append(column)
     parts = []
-    if "number" in by_kind:
-        count = len(by_kind["number"])
-        parts.append(f"{count} number{'s' if count > 1 else ''}")
-    for kind, plural in (("category", "categories"), ("date", "dates")):
-        if kind in by_kind:
-            named = shortened_list([column.name for column in by_kind[kind]])
-            count = len(by_kind[kind])
-            parts.append(f"{count} {plural if count > 1 else kind} ({named})")
+    for kind, plural in (("number", "numbers"), ("category", "categories"), ("date", "dates")):
+        names = [column.name for column in by_kind.get(kind, ())]
+        named = "" if kind == "number" else f" ({shortened_list(names)})"
+        if names:
+            parts.append(f"{len(names)} {plural if len(names) > 1 else kind}{named}")
     if "left out" in by_kind:
         reasons = [f"{column.name}: {column.why}" for column in by_kind["left out"]]
         parts.append(f"{len(reasons)} left out ({shortened_list(reasons, '; ')})")

@@ -18,8 +18,8 @@ from bsufs.tables._kinds import (
     MOST_MISSING,
     Column,
     Kind,
+    LearnedColumn,
     RowNumbers,
-    TextColumns,
     encoded,
     in_words,
 )
@@ -103,7 +103,22 @@ class Table:
         self.is_held = hold
         # Missing values that are an error are met with the batches, where the table is not held.
         self._may_have_gaps = missing == "error" and not hold
-        self._prepare(missing, scale, hold, kinds, strict)
+        if not hold:
+            self.rows.read_ahead(8 * self.batch_rows * len(self.rows.names))
+        matrix = self.matrix(range(self.n_features)) if hold else None
+        if matrix is not None:
+            self._held = matrix.astype(np.float64, copy=False)
+        elif strict and not kinds:
+            self._held = self._read_all(self.columns) if hold else None
+        else:
+            self._settle_kinds(kinds, strict, hold)
+        if missing != "keep" and not self._may_have_gaps:
+            self._settle_missing(missing, strict)
+        if scale != "none" or self._has_categories:
+            self._settle_scale(scale)
+        if hold:
+            (self._held,) = self.batches()
+            self._is_prepared = True
 
     def _take_as(self, columns: Iterable[Column]) -> None:
         """Take the columns of the file as what they are; those that are left out are carried."""
@@ -242,27 +257,6 @@ class Table:
         kept = self._preparation.kept_rows(0, adata.n_obs)
         return (adata if kept is None else adata[kept])[:, columns].copy()
 
-    def _prepare(
-        self, missing: Missing, scale: Scale, hold: bool, kinds: Mapping[str, Kind], strict: bool
-    ) -> None:
-        """Read what is to be held, and learn what must be known of all rows before a fit."""
-        if not hold:
-            self.rows.read_ahead(8 * self.batch_rows * len(self.rows.names))
-        matrix = self.matrix(range(self.n_features)) if hold else None
-        if matrix is not None:
-            self._held = matrix.astype(np.float64, copy=False)
-        elif strict and not kinds:
-            self._held = self._read_all(self.columns) if hold else None
-        else:
-            self._settle_kinds(kinds, strict, hold)
-        if missing != "keep" and not self._may_have_gaps:
-            self._settle_missing(missing, strict)
-        if scale != "none" or self._has_categories:
-            self._settle_scale(scale)
-        if hold:
-            (self._held,) = self.batches()
-            self._is_prepared = True
-
     def _settle_kinds(self, kinds: Mapping[str, Kind], strict: bool, hold: bool) -> None:
         """Find out what each column is; what says nothing is carried instead."""
         reader = NumericColumns(self.rows.file.source)
@@ -277,10 +271,12 @@ class Table:
         if strict:
             reader.check()
         texts = [c.name for c in self.columns if c.name in reader.bad or c not in plain]
-        learned = TextColumns(texts)
+        learned = {name: LearnedColumn() for name in texts}
         for cells in self._record_batches(texts) if texts else ():
-            learned.add(cells)
-        found = learned.decide(kinds)
+            for name, column in learned.items():
+                column.add(cells.column(name))
+        # What was asked for goes before what a column looks like.
+        found = {name: column.decide(name, kinds.get(name)) for name, column in learned.items()}
         n_left = sum(found.get(c.name, c).kind != "left out" for c in self.columns)
         about_rows = {
             name: Column(name, "left out", why)
