@@ -48,18 +48,19 @@ class Selection:
 
 def validate_request(given: Any) -> None:
     """Check and complete the methods, parameters and criterion, before a table is read."""
-    method = type(_selector(given)).__name__
+    selector = _selector(given)
+    given.can_stream = hasattr(selector, "fit_batches")
     if given.criterion is not None:
         given.criterion = tuning.criterion_name(given.criterion)
     if given.others is not None:
-        given.others = comparison.others_than(method, given.others)
+        given.others = comparison.others_than(type(selector).__name__, given.others)
 
 
 def read(given: Any, console: Console) -> Input:
     """Read the table, or open it where it is too large to hold."""
     needs_all = {
         "--report": given.report_file is not None,
-        f"--method {given.method}": not hasattr(_selector(given), "fit_batches"),
+        f"--method {given.method}": not given.can_stream,
         "--tune": given.tune,
         "--compare": given.others is not None,
         "--alternatives": given.alternatives > 0,

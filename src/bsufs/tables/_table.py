@@ -79,7 +79,7 @@ class Table:
         memory: int,
         batch_rows: int | None = None,
         *,
-        missing: Missing = "error",
+        missing: Missing | None = None,
         scale: Scale = "none",
         hold: bool = True,
         kinds: Mapping[str, Kind] = MappingProxyType({}),
@@ -101,6 +101,7 @@ class Table:
         self._held: Any = None
         self._is_prepared = False
         self.is_held = hold
+        missing = missing or ("error" if strict else "median")
         # Missing values that are an error are met with the batches, where the table is not held.
         self._may_have_gaps = missing == "error" and not hold
         if not hold:
