@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import json
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from bsufs._atomic import checked_write
@@ -131,6 +133,15 @@ def jsonable(value: Any) -> Any:
 def dump(document: Any) -> str:
     """Return a document as JSON text."""
     return json.dumps(jsonable(document), indent=2, ensure_ascii=False) + "\n"
+
+
+def as_csv(rows: Iterable[Mapping[str, Any]], heads: Sequence[str]) -> str:
+    """Return rows as CSV text, of whose entries some are shown."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, heads, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def write_text(text: str | None, path: str | None, force: bool) -> None:

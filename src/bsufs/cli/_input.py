@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from bsufs.cli._clustering import MOST_CLASSES, Classes, classes_in, cluster
 from bsufs.cli._console import Console
 from bsufs.cli._groups import Groups, column_groups
 from bsufs.cli._methods import column_numbers
-from bsufs.cli._options import parse_kinds, parse_names
+from bsufs.cli._options import parse_kinds
 from bsufs.scatter import memory_for_scatter
 from bsufs.selectors._data import FitData
 from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side
@@ -232,9 +232,9 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
     with console.busy(f"reading {given.table}"):
         table = open_table(
             given.table,
-            ignore=parse_names(given.ignore),
+            ignore=given.ignore,
             label=given.label,
-            adjust_for=parse_names(given.adjust_for),
+            adjust_for=given.adjust_for,
             missing=given.missing,
             scale=given.scale,
             kinds=parse_kinds(given),
@@ -253,7 +253,7 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
         console.say(notice)
     seed = None if given.all_rows else given.seed
     groups = column_groups(given, table.names)
-    found = Input(table, console, _nuisance(given, table), seed, groups)
+    found = Input(table, console, _nuisance(given, table, groups or {}), seed, groups)
     if table.is_held:
         found.require_two_rows()
     else:
@@ -292,13 +292,17 @@ def _may_be_turned(table: Table) -> bool:
     return many and bool(unique or table.rows.row_names)
 
 
-def _nuisance(given: Any, table: Table) -> Nuisance | None:
+def _nuisance(given: Any, table: Table, groups: Groups) -> Nuisance | None:
     """Return what the table is to be cleared of, None for nothing."""
-    names = parse_names(given.adjust_for)
+    import pyarrow as pa
+
+    names = given.adjust_for
     if not names and not given.center_rows:
         return None
     columns, source = {}, table.rows.file.source
-    for name, column in zip(names, _whole_columns(table, names), strict=True):
+    batches = list(table.cells(names)) if names else []
+    for name in names:
+        column = pa.chunked_array([batch.column(name) for batch in batches]).combine_chunks()
         cells = numbers(column)
         if cells is None:
             cells = np.array([_word(cell) for cell in column.to_pylist()], dtype=object)
@@ -312,7 +316,6 @@ def _nuisance(given: Any, table: Table) -> Nuisance | None:
         columns[name] = cells
     n_rows = len(next(iter(columns.values()))) if columns else table.n_rows or 0
     centered = np.full(len(table.matrix_names), given.center_rows)
-    groups = column_groups(given, table.names) or {}
     left_out = set(column_numbers(given.never_keep, table, "--never-keep", groups))
     for members in [left_out, *groups.values()]:
         if left_out.intersection(members):
@@ -323,14 +326,6 @@ def _nuisance(given: Any, table: Table) -> Nuisance | None:
     except ValueError as error:
         message = str(error).replace("adjust_for", "--adjust-for")
         raise ValueError(f"{source}: {message}") from error
-
-
-def _whole_columns(table: Table, names: Sequence[str]) -> Sequence[Any]:
-    import pyarrow as pa
-
-    if not names:
-        return []
-    return [column.combine_chunks() for column in pa.Table.from_batches(table.cells(names)).columns]
 
 
 def _word(cell: Any) -> str | None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 import difflib
+import inspect
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from bsufs._atomic import STANDARD, check_target
+from bsufs.cli._limit import parse_limit
 
 Missing = StrEnum(
     "Missing",
@@ -26,166 +28,44 @@ Missing = StrEnum(
 )
 Scale = StrEnum("Scale", ["auto", "none", "standard"])
 Order = StrEnum("Order", ["rank", "table"])
-# What says how a file is to be read stands apart in the help.
-_READING = "How the table is read"
+QuietOption = Annotated[
+    bool, typer.Option("-q", "--quiet", metavar="", help="No words on standard error.")
+]
 
 
-def option(name: str, metavar: str, text: str, **more: Any) -> Any:
+def option(names: str, metavar: str, text: str, default: Any = None, **more: Any) -> Any:
     """Declare an option; several names are separated by blanks, a flag has no metavar."""
-    return typer.Option(*name.split(), metavar=metavar, help=text, **more)
+    return typer.Option(default, *names.split(), metavar=metavar, help=text, **more)
 
 
-def _reading(name: str, metavar: str, text: str) -> Any:
-    return option(name, metavar, text, rich_help_panel=_READING)
+def flag(names: str, text: str, **more: Any) -> Any:
+    """Declare an option without a value."""
+    return option(names, "", text, False, **more)
 
 
-TableArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="TABLE",
-        help="The table: .csv .tsv .txt (also .gz .bz2 .xz .zip) .parquet .feather .xlsx .npy .npz "
-        ".mat .h5ad .zarr, or - for text from standard input.",
-        show_default=False,
-    ),
-]
-NumberOption = Annotated[
-    str,
-    option(
-        "-k --n-features",
-        "NUMBER",
-        "How many to keep: a number, a share such as 0.1, or auto: by default the fewest whose "
-        "clusters agree with those of all columns as well as more would.",
-    ),
-]
-JsonOption = Annotated[str | None, option("--json", "FILE", "All results; - to print.")]
-ReportOption = Annotated[
-    str | None, option("--report", "FILE", "A page with reasons and pictures; - to print.")
-]
-SubsamplesOption = Annotated[
-    int, option("--subsamples", "NUMBER", "Refits that tell how stable it is, for --report.", min=0)
-]
-SeedOption = Annotated[int, option("--seed", "NUMBER", "Seed of all that is random.", min=0)]
-JobsOption = Annotated[
-    int | None, option("--jobs", "NUMBER", "Threads at most; default all.", min=1)
-]
-LimitOption = Annotated[
-    str | None,
-    option(
-        "--limit",
-        "TIME",
-        "Stop a method that is compared after this time, such as 60s or 2m; the others go on.",
-    ),
-]
-AllRowsOption = Annotated[
-    bool,
-    option(
-        "--all-rows",
-        "",
-        "Compare on all rows, also where 4096 drawn at random would do: methods that look for "
-        "neighbors, and what a selection is judged by.",
-    ),
-]
-ForceOption = Annotated[bool, option("--force", "", "Replace files that exist.")]
-QuietOption = Annotated[bool, option("-q --quiet", "", "No words on standard error.")]
-IgnoreOption = Annotated[
-    list[str] | None,
-    _reading(
-        "--ignore",
-        "NAMES",
-        "Columns not to use, carried to the output: a,b or @file; may be repeated.",
-    ),
-]
-LabelOption = Annotated[
-    str | None,
-    _reading(
-        "--label", "COLUMN", "Classes; never used to select, only to score k-means afterwards."
-    ),
-]
-AdjustForOption = Annotated[
-    list[str] | None,
-    option(
-        "--adjust-for --batch-key",
-        "NAMES",
-        "Columns that must not decide, such as a batch: what they explain is taken off all others "
-        "while selecting. Text means groups. Carried to the output: a,b or @file; repeatable.",
-    ),
-]
-CenterRowsOption = Annotated[
-    bool,
-    option("--center-rows", "", "Take off each row its mean over the columns while selecting."),
-]
-MissingOption = Annotated[
-    Missing | None,
-    _reading(
-        "--missing",
-        "HOW",
-        "Missing or infinite values: median (while selecting; the output keeps its gaps), "
-        "drop-rows, drop-columns or error. By default median, with --strict error.",
-    ),
-]
-ScaleOption = Annotated[
-    Scale,
-    _reading(
-        "--scale",
-        "HOW",
-        "standard: all columns to variance 1 while selecting; none; or auto, standard where the "
-        "columns plainly share no unit.",
-    ),
-]
-CategoriesOption = Annotated[
-    list[str] | None,
-    _reading("--categories", "NAMES", "Columns to take as categories: a,b or @file; repeatable."),
-]
-NumbersOption = Annotated[
-    list[str] | None,
-    _reading("--numbers", "NAMES", "Columns to take as numbers, whatever they look like."),
-]
-DatesOption = Annotated[list[str] | None, _reading("--dates", "NAMES", "Columns to take as dates.")]
-StrictOption = Annotated[
-    bool, _reading("--strict", "", "Refuse text, dates and missing values in columns to select.")
-]
-TransposeOption = Annotated[
-    bool,
-    _reading(
-        "--transpose", "", "The rows of the file are the features, named in its first column."
-    ),
-]
-FormatOption = Annotated[
-    str | None,
-    _reading("--format", "KIND", "What the file is, such as csv, where its name does not say it."),
-]
-DelimiterOption = Annotated[
-    str | None, _reading("--delimiter", "MARK", r"Mark between cells of text, \t for a tab.")
-]
-NoHeaderOption = Annotated[
-    bool, _reading("--no-header", "", "The first line holds values, no names.")
-]
-ArrayOption = Annotated[
-    str | None,
-    _reading(
-        "--array --layer",
-        "NAME",
-        "Which matrix of a .npz or .mat, layer of a .h5ad, sheet of a .xlsx.",
-    ),
-]
-NamesFromOption = Annotated[
-    str | None,
-    _reading("--names-from", "COLUMN", "Column of var in a .h5ad that names the features."),
-]
-MemoryOption = Annotated[
-    str | None,
-    _reading(
-        "--memory",
-        "SIZE",
-        "A text or Parquet table that takes more than this, such as 2GB, is read in batches of "
-        "rows. Default: a quarter of the memory that is free.",
-    ),
-]
+def add_command(
+    app: typer.Typer, work: Callable[[SimpleNamespace], None], own: type, epilog: str
+) -> None:
+    """Add a command: the options of a class, between those that begin and end all commands.
 
+    `work` gets all of them by name, and the command itself as a shell takes it.
+    """
+    named = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("context", named, annotation=typer.Context)]
+    for declared in (TableOptions, own, CommonOptions, ReadingOptions):
+        for name, hint in get_type_hints(declared, include_extras=True).items():
+            default = getattr(declared, name)
+            if declared is ReadingOptions:
+                default.rich_help_panel = READING
+            parameters.append(inspect.Parameter(name, named, default=default, annotation=hint))
 
-def given_options(context: typer.Context) -> SimpleNamespace:
-    """Return all options of a command by name, and the command itself as a shell takes it."""
-    return SimpleNamespace(**context.params, command=context.obj)
+    def command(context: typer.Context, **_: Any) -> None:
+        work(SimpleNamespace(**context.params, command=context.obj))
+
+    command.__doc__ = work.__doc__
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    vars(command)["__signature__"] = inspect.Signature(parameters)
+    app.command(work.__name__, epilog=epilog)(command)
 
 
 def parse_number(text: str) -> int | float | str:
@@ -228,7 +108,7 @@ def parse_kinds(given: Any) -> dict[str, Any]:
     asked = {"category": given.as_categories, "number": given.as_numbers, "date": given.as_dates}
     kinds: dict[str, Any] = {}
     for kind, names in asked.items():
-        for name in parse_names(names):
+        for name in names:
             if kinds.setdefault(name, kind) != kind:
                 raise ValueError(
                     f"{name!r} must be one thing, but --categories, --numbers and --dates name it "
@@ -263,18 +143,20 @@ def method_for(purpose: str, method: str | None) -> str:
     return PURPOSES[one_of(purpose, list(PURPOSES), "--purpose")].__name__
 
 
-def check_targets(table: str, force: bool, **targets: str | None) -> None:
+def check_targets(given: Any, *options: str) -> None:
     """Raise an error where a file could not be written, before work is done for it."""
-    if targets.get("report") is not None:
+    if given.report_file is not None:
         # Without what it needs, this is said before the work and not after.
         import bsufs.inspection.page  # noqa: F401 - only to see whether it can be imported
-    given = {option: target for option, target in targets.items() if target is not None}
-    places = [t if t == STANDARD else os.path.realpath(t) for t in given.values()]
+    named = {one: vars(given).get(one, vars(given).get(f"{one}_file")) for one in options}
+    targets = {option: target for option, target in named.items() if target is not None}
+    places = [t if t == STANDARD else os.path.realpath(t) for t in targets.values()]
     if len(set(places)) < len(places):
-        *first, last = [f"--{option}" for option in given]
+        *first, last = [f"--{option}" for option in targets]
         raise ValueError(f"{', '.join(first)} and {last} must name different files.")
-    for option, target in given.items():
-        check_target(target, force=force)
+    for option, target in targets.items():
+        check_target(target, force=given.force)
+        table = given.table
         if os.path.exists(table) and os.path.exists(target) and os.path.samefile(target, table):
             raise ValueError(
                 f"--{option} must name another file than the table, got {target} for both."
@@ -289,3 +171,116 @@ def one_of(name: str, choices: Sequence[str], what: str) -> str:
     near = difflib.get_close_matches(name.lower(), by_lower, n=1)
     hint = f"Did you mean {by_lower[near[0]]}? " if near else ""
     raise ValueError(f"{what} {name!r} is not known. {hint}There are {', '.join(choices)}.")
+
+
+# What says how a file is to be read stands apart in the help.
+READING = "How the table is read"
+
+
+def names_option(names: str, text: str) -> Any:
+    """Declare an option that takes names of columns."""
+    return option(names, "NAMES", text, callback=parse_names)
+
+
+class TableOptions:
+    """What every command is about."""
+
+    table: str = typer.Argument(
+        metavar="TABLE",
+        help="The table: .csv .tsv .txt (also .gz .bz2 .xz .zip) .parquet .feather .xlsx .npy .npz "
+        ".mat .h5ad .zarr, or - for text from standard input.",
+        show_default=False,
+    )
+    numbers: str = option(
+        "-k --n-features",
+        "NUMBER",
+        "How many to keep: a number, a share such as 0.1, or auto: by default the fewest whose "
+        "clusters agree with those of all columns as well as more would.",
+        "auto",
+        callback=parse_numbers,
+    )
+
+
+class CommonOptions:
+    """What every command knows besides."""
+
+    json_file: str | None = option("--json", "FILE", "All results; - to print.")
+    report_file: str | None = option(
+        "--report", "FILE", "A page with reasons and pictures; - to print."
+    )
+    subsamples: int = option(
+        "--subsamples", "NUMBER", "Refits that tell how stable it is, for --report.", 20, min=0
+    )
+    limit: str | None = option(
+        "--limit",
+        "TIME",
+        "Stop a method that is compared after this time, such as 60s or 2m; the others go on.",
+        callback=parse_limit,
+    )
+    all_rows: bool = flag(
+        "--all-rows",
+        "Compare on all rows, also where 4096 drawn at random would do: methods that look for "
+        "neighbors, and what a selection is judged by.",
+    )
+    adjust_for: list[str] | None = names_option(
+        "--adjust-for --batch-key",
+        "Columns that must not decide, such as a batch: what they explain is taken off all others "
+        "while selecting. Text means groups. Carried to the output: a,b or @file; repeatable.",
+    )
+    center_rows: bool = flag(
+        "--center-rows", "Take off each row its mean over the columns while selecting."
+    )
+    seed: int = option("--seed", "NUMBER", "Seed of all that is random.", 0, min=0)
+    jobs: int | None = option("--jobs", "NUMBER", "Threads at most; default all.", min=1)
+    force: bool = flag("--force", "Replace files that exist.")
+    quiet: QuietOption = False
+
+
+class ReadingOptions:
+    """How the table is read."""
+
+    ignore: list[str] | None = names_option(
+        "--ignore", "Columns not to use, carried to the output: a,b or @file; may be repeated."
+    )
+    label: str | None = option(
+        "--label", "COLUMN", "Classes; never used to select, only to score k-means afterwards."
+    )
+    as_categories: list[str] | None = names_option(
+        "--categories", "Columns to take as categories: a,b or @file; repeatable."
+    )
+    as_numbers: list[str] | None = names_option(
+        "--numbers", "Columns to take as numbers, whatever they look like."
+    )
+    as_dates: list[str] | None = names_option("--dates", "Columns to take as dates.")
+    strict: bool = flag("--strict", "Refuse text, dates and missing values in columns to select.")
+    missing: Missing | None = option(
+        "--missing",
+        "HOW",
+        "Missing or infinite values: median (while selecting; the output keeps its gaps), "
+        "drop-rows, drop-columns or error. By default median, with --strict error.",
+    )
+    scale: Scale = option(
+        "--scale",
+        "HOW",
+        "standard: all columns to variance 1 while selecting; none; or auto, standard where the "
+        "columns plainly share no unit.",
+        Scale.auto,
+    )
+    transpose: bool = flag(
+        "--transpose", "The rows of the file are the features, named in its first column."
+    )
+    file_format: str | None = option(
+        "--format", "KIND", "What the file is, such as csv, where its name does not say it."
+    )
+    delimiter: str | None = option(
+        "--delimiter", "MARK", r"Mark between cells of text, \t for a tab."
+    )
+    no_header: bool = flag("--no-header", "The first line holds values, no names.")
+    array: str | None = option(
+        "--array --layer",
+        "NAME",
+        "Which matrix of a .npz or .mat, layer of a .h5ad, sheet of a .xlsx.",
+    )
+    names_from: str | None = option(
+        "--names-from", "COLUMN", "Column of var in a .h5ad that names the features."
+    )

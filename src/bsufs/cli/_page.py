@@ -9,7 +9,6 @@ from scipy import sparse
 
 from bsufs._threads import at_most_threads
 from bsufs.cli._input import Input
-from bsufs.cli._options import parse_names
 
 if TYPE_CHECKING:
     from bsufs.inspection import Alternative, Comparison
@@ -31,7 +30,7 @@ def make_page(
     facts = {"Table": given.table, "Scale": found.table.scale, **(about or {})}
     if gaps.n_missing or gaps.n_infinite:
         facts["Missing values"] = f"{gaps.n_missing} missing, {gaps.n_infinite} infinite"
-    adjust_for = parse_names(given.adjust_for)
+    adjust_for = given.adjust_for
     if adjust_for:
         facts["Adjusted for"] = ", ".join(adjust_for)
     if given.center_rows:

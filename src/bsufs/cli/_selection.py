@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +16,9 @@ from bsufs.cli import _comparison as comparison
 from bsufs.cli import _methods as methods
 from bsufs.cli import _tuning as tuning
 from bsufs.cli._clustering import Classes
-from bsufs.cli._console import Console
+from bsufs.cli._console import Console, as_csv
 from bsufs.cli._groups import column_costs
 from bsufs.cli._input import Input, open_input
-from bsufs.cli._options import parse_names
 from bsufs.cli._page import make_page
 
 if TYPE_CHECKING:
@@ -51,18 +48,19 @@ class Selection:
 
 def validate_request(given: Any) -> None:
     """Check and complete the methods, parameters and criterion, before a table is read."""
-    method = type(_selector(given)).__name__
+    selector = _selector(given)
+    given.can_stream = hasattr(selector, "fit_batches")
     if given.criterion is not None:
         given.criterion = tuning.criterion_name(given.criterion)
     if given.others is not None:
-        given.others = comparison.others_than(method, given.others)
+        given.others = comparison.others_than(type(selector).__name__, given.others)
 
 
 def read(given: Any, console: Console) -> Input:
     """Read the table, or open it where it is too large to hold."""
     needs_all = {
         "--report": given.report_file is not None,
-        f"--method {given.method}": not hasattr(_selector(given), "fit_batches"),
+        f"--method {given.method}": not given.can_stream,
         "--tune": given.tune,
         "--compare": given.others is not None,
         "--alternatives": given.alternatives > 0,
@@ -112,7 +110,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         "n_features": table.n_features,
         "missing": vars(table.missing),
         "scale": table.scale,
-        "adjust_for": parse_names(given.adjust_for),
+        "adjust_for": given.adjust_for,
         "center_rows": given.center_rows,
         "seed": given.seed,
         "seconds": seconds,
@@ -176,14 +174,14 @@ def ranking_as_csv(selection: Selection) -> str:
         told = explain(selector, found.data, n_subsamples=0)["reason"]
         for feature, name in enumerate(found.table.names):
             reasons[name] = told[found.table.places([feature])[0]]
-    text = io.StringIO()
-    heads = ["rank", "name", "score", "kept", "group", "kind", "reason"]
-    writer = csv.DictWriter(text, heads, lineterminator="\n", extrasaction="ignore")
-    writer.writeheader()
-    rows = selection.document["columns"]
-    for row in sorted(rows, key=lambda row: (row["rank"] is None, row["rank"])):
-        writer.writerow(row | {"reason": reasons.get(row["name"], row["why"])})
-    return text.getvalue()
+    rows = sorted(
+        (
+            row | {"reason": reasons.get(row["name"], row["why"])}
+            for row in selection.document["columns"]
+        ),
+        key=lambda row: (row["rank"] is None, row["rank"]),
+    )
+    return as_csv(rows, ["rank", "name", "score", "kept", "group", "kind", "reason"])
 
 
 def _selector(given: Any, found: Input | None = None) -> Any:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from bsufs.cli import _options as options
-from bsufs.cli._console import Console, dump, print_table, write_text
-from bsufs.cli._limit import parse_limit
+from bsufs.cli._console import Console, as_csv, dump, print_table, write_text
+from bsufs.cli._options import option
 
 if TYPE_CHECKING:
     from bsufs.cli._comparison import Compared
@@ -37,52 +34,24 @@ _EPILOG = """
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("compare", epilog=_EPILOG)(compare)
+    options.add_command(app, compare, CompareOptions, _EPILOG)
 
 
-def compare(
-    context: typer.Context,
-    table: options.TableArgument,
-    n_features: options.NumberOption = "auto",
-    method_names: Annotated[
-        list[str] | None,
-        options.option(
-            "--methods",
-            "NAMES",
-            "Methods, the first being what others are compared with. By default "
-            f"{DEFAULT_METHODS.replace(',', ', ')}.",
-            show_default=False,
-        ),
-    ] = None,
-    json_file: options.JsonOption = None,
-    csv_file: Annotated[
-        str | None, options.option("--csv", "FILE", "The table; - to print.")
-    ] = None,
-    report_file: options.ReportOption = None,
-    subsamples: options.SubsamplesOption = 20,
-    adjust_for: options.AdjustForOption = None,
-    center_rows: options.CenterRowsOption = False,
-    ignore: options.IgnoreOption = None,
-    label: options.LabelOption = None,
-    as_categories: options.CategoriesOption = None,
-    as_numbers: options.NumbersOption = None,
-    as_dates: options.DatesOption = None,
-    strict: options.StrictOption = False,
-    missing: options.MissingOption = None,
-    scale: options.ScaleOption = options.Scale.auto,
-    limit: options.LimitOption = None,
-    all_rows: options.AllRowsOption = False,
-    seed: options.SeedOption = 0,
-    jobs: options.JobsOption = None,
-    transpose: options.TransposeOption = False,
-    file_format: options.FormatOption = None,
-    delimiter: options.DelimiterOption = None,
-    no_header: options.NoHeaderOption = False,
-    array: options.ArrayOption = None,
-    names_from: options.NamesFromOption = None,
-    force: options.ForceOption = False,
-    quiet: options.QuietOption = False,
-) -> None:
+class CompareOptions:
+    """What this command alone knows."""
+
+    methods: list[str] | None = option(
+        "--methods",
+        "NAMES",
+        "Methods, the first being what others are compared with. By default "
+        f"{DEFAULT_METHODS.replace(',', ', ')}.",
+        show_default=False,
+        callback=lambda words: options.parse_names(words or [DEFAULT_METHODS]),
+    )
+    csv_file: str | None = option("--csv", "FILE", "The table; - to print.")
+
+
+def compare(given: Any) -> None:
     """Run several methods and show speed, explained variance, redundancy and overlap.
 
     Explained is the share of the variance that regression on the selected columns explains,
@@ -102,39 +71,39 @@ def compare(
     fails, or takes longer than --limit, is reported, and the others go on. The report is that of
     the first method, with the comparison.
     """
-    given = options.given_options(context)
+    if len(given.numbers) > 1:
+        raise ValueError(
+            f"-k must be one number, got {', '.join(map(str, given.numbers))}. Compare one by one."
+        )
     # The whole table is held, however much that takes.
     given.memory = None
     given.never_keep = []
-    number = options.parse_number(n_features)
-    given.limit = parse_limit(limit)
-    console = Console(quiet)
+    console = Console(given.quiet)
     with console.busy("starting"):
-        options.check_targets(table, force, json=json_file, csv=csv_file, report=report_file)
+        options.check_targets(given, "json", "csv", "report")
 
         from bsufs._threads import at_most_threads
         from bsufs.cli import _comparison as comparison
         from bsufs.cli import _methods as methods
         from bsufs.cli._input import open_input
 
-    names = comparison.method_names(
-        options.parse_names(method_names or [DEFAULT_METHODS]), "--methods"
-    )
+    names = comparison.method_names(given.methods, "--methods")
     found = open_input(given, console, whole_for="bsufs compare")
-    methods.check_number(number, found.table)
-    classes = None if label is None else found.classes(label)
-    with at_most_threads(jobs):
+    methods.check_number(given.numbers[0], found.table)
+    classes = None if given.label is None else found.classes(given.label)
+    with at_most_threads(given.jobs):
         judge = comparison.Judge(given, found, classes)
-        compared = comparison.compare_methods(names, number, judge)
-    page = None if report_file is None else _page(given, found, compared)
+        compared = comparison.compare_methods(names, given.numbers[0], judge)
+    page = None if given.report_file is None else _page(given, found, compared)
     rows = compared.rows
     shape = {"n_rows": found.table.n_rows, "n_features": found.table.n_features}
     shape["n_rows_judged_by"] = judge.n_rows
-    write_text(dump({"table": table, **shape, "methods": rows}), json_file, force)
-    write_text(_as_csv(rows), csv_file, force)
-    write_text(page, report_file, force)
-    if json_file is csv_file is report_file is None:
-        title = f"{table}: {found.table.n_rows} rows, {found.table.n_features} features"
+    document = {"table": given.table, **shape, "methods": rows}
+    write_text(dump(document), given.json_file, given.force)
+    write_text(as_csv(rows, list(rows[0])), given.csv_file, given.force)
+    write_text(page, given.report_file, given.force)
+    if given.json_file is given.csv_file is given.report_file is None:
+        title = f"{given.table}: {found.table.n_rows} rows, {found.table.n_features} features"
         print_table(title, *comparison.short_table(rows))
     compared.say_sampled(found.console)
     if comparison.complain_of_failures(rows, "error: "):
@@ -153,11 +122,3 @@ def _page(given: Any, found: Input, compared: Compared) -> str | None:
     ordered = sorted(compared.outcomes, key=lambda outcome: outcome is not shown)
     table = page_comparison(replace(compared, outcomes=ordered))
     return make_page(given, found, shown.selector, table)
-
-
-def _as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -13,7 +13,7 @@ from bsufs._atomic import STANDARD
 from bsufs._names import one_line
 from bsufs.cli import _options as options
 from bsufs.cli._console import Console, dump, print_table, write_text
-from bsufs.cli._limit import parse_limit
+from bsufs.cli._options import flag, names_option, option
 
 _EPILOG = """
 [bold]Examples[/bold]
@@ -44,190 +44,123 @@ _EPILOG = """
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("select", epilog=_EPILOG)(select)
+    options.add_command(app, select, SelectOptions, _EPILOG)
 
 
-def select(
-    context: typer.Context,
-    table: options.TableArgument,
-    n_features: options.NumberOption = "auto",
-    output: Annotated[
-        str | None, options.option("-o --output", "FILE", "The reduced table; - for CSV.")
-    ] = None,
-    names: Annotated[
-        str | None, options.option("--names", "FILE", "Selected names, best first, one per line.")
-    ] = None,
-    ranking: Annotated[
-        str | None,
-        options.option("--ranking", "FILE", "All columns as CSV: rank, score, kept, and why."),
-    ] = None,
-    json_file: options.JsonOption = None,
-    report_file: options.ReportOption = None,
-    subsamples: options.SubsamplesOption = 20,
-    method: Annotated[
-        str | None,
-        options.option(
-            "--method",
-            "NAME",
-            "Any selector, such as MCFS or ColumnSubset; ClusterAlignment by default.",
-            autocompletion=lambda: list(import_module("bsufs.selectors").all_selectors()),
-        ),
-    ] = None,
-    purpose: Annotated[
-        str | None,
-        options.option(
-            "--purpose",
-            "NAME",
-            "What the columns are for: clusters, reconstruction or neighbors; instead of --method.",
-            autocompletion=lambda: list(import_module("bsufs.purposes").PURPOSES),
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        options.option("--set", "NAME=VALUE", "A parameter of the method; repeatable."),
-    ] = None,
-    tune: Annotated[
-        bool,
-        options.option(
-            "--tune",
-            "",
-            "Try settings, and every number of -k 10,20,50, and keep the best without labels.",
-        ),
-    ] = False,
-    criterion: Annotated[
-        str | None,
-        options.option(
-            "--criterion",
-            "NAME",
-            "What decides in --tune, such as reconstruction; implies --tune.",
-            autocompletion=lambda: list(import_module("bsufs.tuning.criteria").CRITERIA),
-        ),
-    ] = None,
-    others: Annotated[
-        list[str] | None,
-        options.option(
-            "--compare",
-            "NAMES",
-            "Other methods to show beside it; random columns are added as a baseline.",
-        ),
-    ] = None,
-    limit: options.LimitOption = None,
-    all_rows: options.AllRowsOption = False,
-    alternatives: Annotated[
-        int,
-        options.option(
-            "--alternatives",
-            "NUMBER",
-            "As many other selections, each for other groups of the rows, shown beside it.",
-            min=0,
-        ),
-    ] = 0,
-    must_keep: Annotated[
-        list[str] | None,
-        options.option("--must-keep", "NAMES", "Always select these: a,b or @file; repeatable."),
-    ] = None,
-    never_keep: Annotated[
-        list[str] | None,
-        options.option("--never-keep", "NAMES", "Never select these: a,b or @file; repeatable."),
-    ] = None,
-    groups: Annotated[
-        str | None,
-        options.option(
-            "--groups", "FILE", "Keep columns in groups: lines of column,group; -k counts groups."
-        ),
-    ] = None,
-    group_by: Annotated[
-        str | None,
-        options.option(
-            "--group-by", "MARK", "The same by name: with _, gene_1 and gene_2 are the group gene."
-        ),
-    ] = None,
-    costs: Annotated[
-        str | None,
-        options.option(
-            "--costs", "FILE", "What columns cost: lines of column,cost, or group,cost."
-        ),
-    ] = None,
-    budget: Annotated[
-        float | None,
-        options.option("--budget", "NUMBER", "The most that the selected may cost; instead of -k."),
-    ] = None,
-    must_keep_matching: Annotated[
-        str | None,
-        options.option(
-            "--must-keep-matching", "PATTERN", "And all names that match a regular expression."
-        ),
-    ] = None,
-    never_keep_matching: Annotated[
-        str | None,
-        options.option(
-            "--never-keep-matching", "PATTERN", "And all names that match, such as '^(MT-|RP[SL])'."
-        ),
-    ] = None,
-    adjust_for: options.AdjustForOption = None,
-    center_rows: options.CenterRowsOption = False,
-    ignore: options.IgnoreOption = None,
-    label: options.LabelOption = None,
-    as_categories: options.CategoriesOption = None,
-    as_numbers: options.NumbersOption = None,
-    as_dates: options.DatesOption = None,
-    strict: options.StrictOption = False,
-    missing: options.MissingOption = None,
-    scale: options.ScaleOption = options.Scale.auto,
-    order: Annotated[
-        options.Order, typer.Option(help="Order of the selected columns in the output.")
-    ] = options.Order.table,
-    seed: options.SeedOption = 0,
-    jobs: options.JobsOption = None,
-    transpose: options.TransposeOption = False,
-    file_format: options.FormatOption = None,
-    delimiter: options.DelimiterOption = None,
-    no_header: options.NoHeaderOption = False,
-    array: options.ArrayOption = None,
-    names_from: options.NamesFromOption = None,
-    memory: options.MemoryOption = None,
-    force: options.ForceOption = False,
-    quiet: options.QuietOption = False,
-) -> None:
+class SelectOptions:
+    """What this command alone knows."""
+
+    output: str | None = option("-o --output", "FILE", "The reduced table; - for CSV.")
+    names: str | None = option("--names", "FILE", "Selected names, best first, one per line.")
+    ranking: str | None = option(
+        "--ranking", "FILE", "All columns as CSV: rank, score, kept, and why."
+    )
+    order: options.Order = option(
+        "--order",
+        "HOW",
+        "Order of the selected columns in the output: table or rank.",
+        options.Order.table,
+    )
+    method: str | None = option(
+        "--method",
+        "NAME",
+        "Any selector, such as MCFS or ColumnSubset; ClusterAlignment by default.",
+        autocompletion=lambda: list(import_module("bsufs.selectors").all_selectors()),
+    )
+    purpose: str | None = option(
+        "--purpose",
+        "NAME",
+        "What the columns are for: clusters, reconstruction or neighbors; instead of --method.",
+        autocompletion=lambda: list(import_module("bsufs.purposes").PURPOSES),
+    )
+    settings: list[str] | None = option(
+        "--set",
+        "NAME=VALUE",
+        "A parameter of the method; repeatable.",
+        callback=options.parse_settings,
+    )
+    tune: bool = flag(
+        "--tune", "Try settings, and every number of -k 10,20,50, and keep the best without labels."
+    )
+    criterion: str | None = option(
+        "--criterion",
+        "NAME",
+        "What decides in --tune, such as reconstruction; implies --tune.",
+        autocompletion=lambda: list(import_module("bsufs.tuning.criteria").CRITERIA),
+    )
+    others: list[str] | None = option(
+        "--compare",
+        "NAMES",
+        "Other methods to show beside it; random columns are added as a baseline.",
+        callback=lambda words: options.parse_names(words) if words else None,
+    )
+    alternatives: int = option(
+        "--alternatives",
+        "NUMBER",
+        "As many other selections, each for other groups of the rows, shown beside it.",
+        0,
+        min=0,
+    )
+    must_keep: list[str] | None = names_option(
+        "--must-keep", "Always select these: a,b or @file; repeatable."
+    )
+    never_keep: list[str] | None = names_option(
+        "--never-keep", "Never select these: a,b or @file; repeatable."
+    )
+    must_keep_matching: str | None = option(
+        "--must-keep-matching", "PATTERN", "And all names that match a regular expression."
+    )
+    never_keep_matching: str | None = option(
+        "--never-keep-matching", "PATTERN", "And all names that match, such as '^(MT-|RP[SL])'."
+    )
+    groups: str | None = option(
+        "--groups", "FILE", "Keep columns in groups: lines of column,group; -k counts groups."
+    )
+    group_by: str | None = option(
+        "--group-by", "MARK", "The same by name: with _, gene_1 and gene_2 are the group gene."
+    )
+    costs: str | None = option(
+        "--costs", "FILE", "What columns cost: lines of column,cost, or group,cost."
+    )
+    budget: float | None = option(
+        "--budget", "NUMBER", "The most that the selected may cost; instead of -k."
+    )
+    memory: str | None = option(
+        "--memory",
+        "SIZE",
+        "A text or Parquet table that takes more than this, such as 2GB, is read in batches of "
+        "rows. Default: a quarter of the memory that is free.",
+        rich_help_panel=options.READING,
+    )
+
+
+def select(given: Any) -> None:
     """Select the most informative columns, and write the reduced table.
 
     Without -o, --names, --json or --report the selected features are shown; into a pipe go their
     names, one per line.
     """
-    given = options.given_options(context)
-    given.numbers = options.parse_numbers(n_features)
-    given.settings = options.parse_settings(settings)
-    given.must_keep = options.parse_names(must_keep)
-    given.never_keep = options.parse_names(never_keep)
-    given.others = None if others is None else options.parse_names(others)
-    given.limit = parse_limit(limit)
-    given.tune = tune or criterion is not None
+    given.tune = given.tune or given.criterion is not None
     if len(given.numbers) > 1 and not given.tune:
         raise ValueError(
-            f"-k must be one number without --tune, which chooses among several; got {n_features}."
+            "-k must be one number without --tune, which chooses among several; got "
+            f"{', '.join(map(str, given.numbers))}."
         )
-    if budget is not None and given.numbers != ["auto"]:
+    if given.budget is not None and given.numbers != ["auto"]:
         raise ValueError(
-            f"-k and --budget both say how much to keep: give one, not -k {n_features}."
+            f"-k and --budget both say how much to keep: give one, not -k {given.numbers[0]}."
         )
-    if purpose is not None:
-        given.method = options.method_for(purpose, method)
-    console = Console(quiet)
+    if given.purpose is not None:
+        given.method = options.method_for(given.purpose, given.method)
+    console = Console(given.quiet)
+    output = given.output
     with console.busy("starting"):
         if output is not None:
             from bsufs.tables._write import needs_whole_table
 
             # Also says where the extension is none that can be written.
             given.output_needs_all = needs_whole_table(output)
-        options.check_targets(
-            table,
-            force,
-            output=output,
-            names=names,
-            ranking=ranking,
-            json=json_file,
-            report=report_file,
-        )
+        options.check_targets(given, "output", "names", "ranking", "json", "report")
 
         from bsufs.cli import _selection as steps
         from bsufs.tables import write_table
@@ -236,26 +169,26 @@ def select(
     found = steps.read(given, console)
     selection = steps.fit(given, found, console)
     compared = steps.compare(given, selection)
-    others_shown = steps.show_alternatives(given, selection)
-    document = selection.document
-    page = None if report_file is None else steps.page(given, selection, compared, others_shown)
+    others = steps.show_alternatives(given, selection)
+    page = None if given.report_file is None else steps.page(given, selection, compared, others)
     if output is not None:
         # Where the table itself goes to the terminal, nothing is to move in it.
-        writing = nullcontext() if output == STANDARD else console.busy(f"writing {output}")
-        with writing:
-            write_table(found.table, output, selection.features, order=given.order, force=force)
-    lines = [f"{one_line(row['name'])}\n" for row in document["selected"]]
+        with nullcontext() if output == STANDARD else console.busy(f"writing {output}"):
+            write_table(
+                found.table, output, selection.features, order=given.order, force=given.force
+            )
+    document = selection.document
     texts = {
-        names: "".join(lines),
-        ranking: None if ranking is None else steps.ranking_as_csv(selection),
-        json_file: dump(document),
-        report_file: page,
+        given.names: "".join(f"{one_line(row['name'])}\n" for row in document["selected"]),
+        given.ranking: None if given.ranking is None else steps.ranking_as_csv(selection),
+        given.json_file: dump(document),
+        given.report_file: page,
     }
     for path, text in texts.items():
-        write_text(text, path, force)
-    written = [path for path in (output, *texts) if path not in (None, STANDARD)]
+        write_text(text, path, given.force)
     if output is not None and output.lower().endswith(".npy") and found.table.carried_names:
         console.say(f"{output} holds numbers alone: names and carried columns are not in it")
+    written = [path for path in (output, *texts) if path not in (None, STANDARD)]
     if written:
         console.say(f"wrote {', '.join(written)}")
     if output is None and not any(texts):

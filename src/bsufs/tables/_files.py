@@ -49,11 +49,15 @@ class TableError(ValueError):
     """A table cannot be read or written; the message is one line and names the cure."""
 
 
+def shortened_list(texts: Sequence[str], mark: str = ", ", most: int = 4) -> str:
+    """Return the first few texts, and how many more there are."""
+    more = len(texts) - most
+    return mark.join(texts[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def listed(names: Iterable[str]) -> str:
     """Return the first few names in quotes, and how many more there are."""
-    every = [repr(name) for name in names]
-    more = len(every) - _SHOWN
-    return ", ".join(every[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return shortened_list([repr(name) for name in names], most=_SHOWN)
 
 
 def kind_of(

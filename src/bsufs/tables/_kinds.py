@@ -6,14 +6,14 @@ All of it is learned batch by batch, so that it is the same whether a table is h
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from bsufs._typing import Array
-from bsufs.tables._files import TableError
+from bsufs.tables._files import TableError, shortened_list
 from bsufs.tables._numbers import COMMA_STYLES, NumericColumns, known_texts, numbers, with_commas
 
 Kind = Literal["number", "category", "date", "left out"]
@@ -59,6 +59,11 @@ class Column:
     reading: str | None = field(default=None, repr=False)
 
     @property
+    def is_plain(self) -> bool:
+        """Whether its cells are numbers as they are."""
+        return self.kind == "number" and self.reading is None
+
+    @property
     def width(self) -> int:
         """How many columns of the matrix it takes: two categories need one."""
         n_categories = len(self.categories)
@@ -80,26 +85,8 @@ class Column:
         return np.asarray(found)[:, None]
 
 
-class TextColumns:
-    """Learns from all batches of some columns that are no numbers what else they are."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._columns = {name: _Learned() for name in names}
-
-    def add(self, cells: Any) -> None:
-        """Look at a batch of rows, which has all the columns."""
-        for name, learned in self._columns.items():
-            learned.add(cells.column(name))
-
-    def decide(self, asked: Mapping[str, Kind]) -> dict[str, Column]:
-        """Return what each column is; what was asked for goes before what it looks like."""
-        return {
-            name: learned.decide(name, asked.get(name)) for name, learned in self._columns.items()
-        }
-
-
-class _Learned:
-    """What the cells of one column have in common so far."""
+class LearnedColumn:
+    """Learns from all cells of a column that is none of numbers what else it is."""
 
     def __init__(self) -> None:
         self.n_known = 0
@@ -109,6 +96,7 @@ class _Learned:
         self.type: Any = None
 
     def add(self, column: Any) -> None:
+        """Look at the next cells."""
         import pyarrow as pa
 
         self.type = column.type
@@ -253,7 +241,7 @@ class RowNumbers:
         # A few rows tell of nearly every column that it does not count.
         for n_rows in (3, len(values)):
             part = np.concatenate([before[:, self._counting], values[:n_rows, self._counting]])
-            with np.errstate(invalid="ignore"):
+            with np.errstate(invalid="ignore", over="ignore"):
                 self._counting = self._counting[(np.diff(part, axis=0) == 1.0).all(axis=0)]
         self._last = values[-1:].copy()
         self._n_rows += len(values)
@@ -274,7 +262,7 @@ class RowNumbers:
 
 def encoded(cells: Any, columns: Sequence[Column], reader: NumericColumns) -> Array:
     """Return cells as the columns of a matrix; `reader` remembers what is no number."""
-    plain = [c.name for c in columns if c.kind == "number" and c.reading is None]
+    plain = [c.name for c in columns if c.is_plain]
     numeric = reader.add(cells.select(plain))
     if len(plain) == len(columns):
         return numeric
@@ -282,7 +270,7 @@ def encoded(cells: Any, columns: Sequence[Column], reader: NumericColumns) -> Ar
     place, next_number = 0, iter(numeric.T)
     for column in columns:
         end = place + column.width
-        if column.kind == "number" and column.reading is None:
+        if column.is_plain:
             values[:, place] = next(next_number)
         else:
             values[:, place:end] = column.encode(cells.column(column.name))
@@ -296,20 +284,12 @@ def in_words(columns: Iterable[Column]) -> str:
     for column in columns:
         by_kind.setdefault(column.kind, []).append(column)
     parts = []
-    if "number" in by_kind:
-        count = len(by_kind["number"])
-        parts.append(f"{count} number{'s' if count > 1 else ''}")
-    for kind, plural in (("category", "categories"), ("date", "dates")):
-        if kind in by_kind:
-            named = _some([column.name for column in by_kind[kind]])
-            count = len(by_kind[kind])
-            parts.append(f"{count} {plural if count > 1 else kind} ({named})")
+    for kind, plural in (("number", "numbers"), ("category", "categories"), ("date", "dates")):
+        names = [column.name for column in by_kind.get(kind, ())]
+        named = "" if kind == "number" else f" ({shortened_list(names)})"
+        if names:
+            parts.append(f"{len(names)} {plural if len(names) > 1 else kind}{named}")
     if "left out" in by_kind:
         reasons = [f"{column.name}: {column.why}" for column in by_kind["left out"]]
-        parts.append(f"{len(reasons)} left out ({_some(reasons, '; ')})")
+        parts.append(f"{len(reasons)} left out ({shortened_list(reasons, '; ')})")
     return ", ".join(parts)
-
-
-def _some(texts: Sequence[str], mark: str = ", ") -> str:
-    more = len(texts) - 4
-    return mark.join(texts[:4]) + (f" and {more} more" if more > 0 else "")

@@ -143,7 +143,30 @@ def open_table(
         raise TableError(f"batch_rows must be at least 1, got {batch_rows}.")
     most = available_memory() if memory is None else memory
     limit = int(most * _SHARE_OF_MEMORY) if memory is None else memory
-    rows = _open_rows(path, most, delimiter, header, array, file_format, names_from, progress)
+    kind = _kind(path, file_format)
+    for option, is_given, suited, what in (
+        ("--delimiter", delimiter is not None, tuple(TEXT), "text"),
+        ("--no-header", not header, tuple(TEXT), "text"),
+        (
+            "--array",
+            array is not None,
+            (*_MATRICES, *EXCEL),
+            f"{' '.join(_MATRICES)} and .xlsx files",
+        ),
+        ("--names-from", names_from is not None, ANNDATA, ".h5ad files"),
+    ):
+        if is_given and kind not in suited:
+            raise TableError(f"{path}: {option} is for {what} only, and this is a {kind} file.")
+    file = RawFile(path, most, progress)
+    rows: Rows
+    if kind in _ARRAYS:
+        rows = ArrayRows(file, kind, array, names_from)
+    elif kind in TEXT:
+        rows = TextRows(file, delimiter or (None if kind == ".csv" else TEXT[kind]), header)
+    elif kind in EXCEL:
+        rows = excel_rows(file, array)
+    else:
+        rows = ColumnarRows(file, kind)
     if transpose:
         rows = _transposed(rows, most)
     source, needed = rows.file.source, rows.memory_to_hold or 0
@@ -170,7 +193,7 @@ def open_table(
         carried,
         limit,
         batch_rows,
-        missing=missing or ("error" if strict else "median"),
+        missing=missing,
         scale=scale,
         hold=hold,
         kinds=kinds,
@@ -226,41 +249,11 @@ def prepare(
         rows,
         _columns_to_carry(rows, ignore, None, (), kinds),
         available_memory(),
-        missing=missing or ("error" if strict else "median"),
+        missing=missing,
         scale=scale,
         kinds=kinds,
         strict=strict,
     )
-
-
-def _open_rows(
-    path: Any,
-    most_bytes: int,
-    delimiter: str | None,
-    header: bool,
-    array: str | None,
-    file_format: str | None,
-    names_from: str | None,
-    progress: Callable[[str], None],
-) -> Rows:
-    """Open a file as what it is by its name; standard input and open files hold text."""
-    kind = _kind(path, file_format)
-    of_text = {"--delimiter": delimiter is not None, "--no-header": not header}
-    for option, is_given in of_text.items():
-        if is_given and kind not in TEXT:
-            raise TableError(f"{path}: {option} is for text only, and this is a {kind} file.")
-    if array is not None and kind not in (*_MATRICES, *EXCEL):
-        raise TableError(f"{path}: --array is for {' '.join(_MATRICES)} and {EXCEL[0]} files only.")
-    if names_from is not None and kind not in ANNDATA:
-        raise TableError(f"{path}: --names-from is for .h5ad files only.")
-    file = RawFile(path, most_bytes, progress)
-    if kind in _ARRAYS:
-        return ArrayRows(file, kind, array, names_from)
-    if kind in TEXT:
-        return TextRows(file, delimiter or (None if kind == ".csv" else TEXT[kind]), header)
-    if kind in EXCEL:
-        return excel_rows(file, array)
-    return ColumnarRows(file, kind)
 
 
 def _transposed(rows: Rows, memory: int) -> Rows:

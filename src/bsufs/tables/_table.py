@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -19,8 +18,8 @@ from bsufs.tables._kinds import (
     MOST_MISSING,
     Column,
     Kind,
+    LearnedColumn,
     RowNumbers,
-    TextColumns,
     encoded,
     in_words,
 )
@@ -41,27 +40,6 @@ _FEWEST_ROWS = 1024
 
 class Table:
     r"""A table of numbers with names, as `open_table` returns it.
-
-    Parameters
-    ----------
-    rows : Rows
-        Where the rows come from.
-    carried_names : tuple of str
-        Names of the columns that are no features.
-    memory : int
-        How many bytes the table may take.
-    batch_rows : int, optional
-        Rows in a batch of a table that is not held; the last one may have fewer.
-    missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, default="error"
-        What to do about missing and infinite values.
-    scale : {"auto", "none", "standard"}, default="none"
-        What to do to the columns.
-    hold : bool, default=True
-        Whether to hold the numbers.
-    kinds : mapping of str to {"number", "category", "date"}, optional
-        What columns are, whatever they look like.
-    strict : bool, default=True
-        Whether all columns must hold numbers.
 
     Attributes
     ----------
@@ -101,20 +79,19 @@ class Table:
         memory: int,
         batch_rows: int | None = None,
         *,
-        missing: Missing = "error",
+        missing: Missing | None = None,
         scale: Scale = "none",
         hold: bool = True,
         kinds: Mapping[str, Kind] = MappingProxyType({}),
         strict: bool = True,
     ) -> None:
-        left = set(carried_names)
         self.rows = rows
         self.carried_names = carried_names
+        left = set(carried_names)
         # Whatever is not known to be something else should be a number.
-        self.columns = tuple(
+        self._take_as(
             Column(name, kinds.get(name, "number")) for name in rows.features if name not in left
         )
-        self._require_two_features()
         self.memory = memory
         self.batch_rows = batch_rows or max(1, memory // (_BYTES_PER_CELL * len(rows.names)))
         self.missing = MissingValues()
@@ -124,53 +101,46 @@ class Table:
         self._held: Any = None
         self._is_prepared = False
         self.is_held = hold
+        missing = missing or ("error" if strict else "median")
         # Missing values that are an error are met with the batches, where the table is not held.
         self._may_have_gaps = missing == "error" and not hold
-        self._prepare(missing, scale, hold, kinds, strict)
+        if not hold:
+            self.rows.read_ahead(8 * self.batch_rows * len(self.rows.names))
+        matrix = self.matrix(range(self.n_features)) if hold else None
+        if matrix is not None:
+            self._held = matrix.astype(np.float64, copy=False)
+        elif strict and not kinds:
+            self._held = self._read_all(self.columns) if hold else None
+        else:
+            self._settle_kinds(kinds, strict, hold)
+        if missing != "keep" and not self._may_have_gaps:
+            self._settle_missing(missing, strict)
+        if scale != "none" or self._has_categories:
+            self._settle_scale(scale)
+        if hold:
+            (self._held,) = self.batches()
+            self._is_prepared = True
 
-    @cached_property
-    def _features(self) -> tuple[Column, ...]:
-        return tuple(column for column in self.columns if column.kind != "left out")
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Names of the features."""
-        return tuple(column.name for column in self._features)
-
-    @property
-    def n_features(self) -> int:
-        """Number of features."""
-        return len(self.names)
-
-    @cached_property
-    def groups(self) -> Indices | None:
-        """For each column of the matrix its feature, None where every feature is one column."""
+    def _take_as(self, columns: Iterable[Column]) -> None:
+        """Take the columns of the file as what they are; those that are left out are carried."""
+        self.columns = tuple(columns)
+        self._features = tuple(column for column in self.columns if column.kind != "left out")
+        self.names = tuple(column.name for column in self._features)
+        self.n_features = len(self.names)
+        left_out = [column for column in self.columns if column.kind == "left out"]
+        if self.n_features < 2:
+            but = f" ({in_words(left_out)})" if left_out else ""
+            raise self._error(
+                f"at least two columns of numbers are needed to select from, got "
+                f"{self.n_features}{but}."
+            )
+        carried = {column.name for column in left_out}.union(self.carried_names)
+        self.carried_names = tuple(name for name in self.rows.names if name in carried)
         widths = [column.width for column in self._features]
-        return None if set(widths) == {1} else np.repeat(np.arange(len(widths)), widths)
-
-    def is_plain_number(self, name: str) -> bool:
-        """Return whether a column is a feature whose cells are numbers as they are.
-
-        Parameters
-        ----------
-        name : str
-            Name of the column.
-
-        Returns
-        -------
-        bool
-            Whether it is.
-        """
-        return name in self._plain_numbers
-
-    @cached_property
-    def _plain_numbers(self) -> frozenset[str]:
-        return frozenset(c.name for c in self._features if c.kind == "number" and not c.reading)
-
-    @property
-    def matrix_names(self) -> list[str]:
-        """Names of the columns of the matrix: those of a category also say which one."""
-        return [name for column in self._features for name in column.matrix_names]
+        self.groups = None if set(widths) == {1} else np.repeat(np.arange(len(widths)), widths)
+        self.matrix_names = [name for column in self._features for name in column.matrix_names]
+        self.plain_numbers = frozenset(column.name for column in self._features if column.is_plain)
+        self._has_categories = any(column.kind == "category" for column in self._features)
 
     @property
     def n_rows(self) -> int | None:
@@ -187,7 +157,7 @@ class Table:
         source, notices = self.rows.file.source, list(self.rows.notices)
         if ROW_NAMES in self.rows.row_names:
             notices.append(f"{source}: the first column has no name and is carried as row names.")
-        if self._are_mixed:
+        if any(column.kind != "number" or column.why for column in self.columns):
             notices.append(f"{source}: {in_words(self.columns)}.")
         used = {*self.rows.features, *self.carried_names}
         unused = [name for name in self.rows.names if name not in used]
@@ -268,18 +238,7 @@ class Table:
             yield batch if kept is None else batch.filter(pa.array(kept))
 
     def matrix(self, features: Sequence[int]) -> Any:
-        """Return some features as the matrix that the file holds, in its own type.
-
-        Parameters
-        ----------
-        features : sequence of int
-            Which features, in this order.
-
-        Returns
-        -------
-        array, sparse array or None
-            Without rows that were left out; None where the file holds columns instead.
-        """
+        """Return some features as the matrix that the file holds, None where it holds columns."""
         matrix = self.rows.matrix([self.names[feature] for feature in features])
         if matrix is None:
             return None
@@ -287,18 +246,7 @@ class Table:
         return matrix if kept is None else matrix[kept]
 
     def annotated(self, features: Sequence[int]) -> Any:
-        """Return some features with all annotations of the AnnData object that the file holds.
-
-        Parameters
-        ----------
-        features : sequence of int
-            Which features, in this order.
-
-        Returns
-        -------
-        anndata.AnnData
-            Without rows that were left out.
-        """
+        """Return some features with all annotations of the AnnData object that the file holds."""
         adata = getattr(self.rows, "adata", None)
         if adata is None:
             raise self._error(
@@ -309,27 +257,6 @@ class Table:
         columns = [place[self.names[feature]] for feature in features]
         kept = self._preparation.kept_rows(0, adata.n_obs)
         return (adata if kept is None else adata[kept])[:, columns].copy()
-
-    def _prepare(
-        self, missing: Missing, scale: Scale, hold: bool, kinds: Mapping[str, Kind], strict: bool
-    ) -> None:
-        """Read what is to be held, and learn what must be known of all rows before a fit."""
-        if not hold:
-            self.rows.read_ahead(8 * self.batch_rows * len(self.rows.names))
-        matrix = self.matrix(range(self.n_features)) if hold else None
-        if matrix is not None:
-            self._held = matrix.astype(np.float64, copy=False)
-        elif strict and not kinds:
-            self._held = self._read_all(self.columns) if hold else None
-        else:
-            self._settle_kinds(kinds, strict, hold)
-        if missing != "keep" and not self._may_have_gaps:
-            self._settle_missing(missing, strict)
-        if scale != "none" or self._has_categories:
-            self._settle_scale(scale)
-        if hold:
-            (self._held,) = self.batches()
-            self._is_prepared = True
 
     def _settle_kinds(self, kinds: Mapping[str, Kind], strict: bool, hold: bool) -> None:
         """Find out what each column is; what says nothing is carried instead."""
@@ -345,78 +272,42 @@ class Table:
         if strict:
             reader.check()
         texts = [c.name for c in self.columns if c.name in reader.bad or c not in plain]
-        learned = TextColumns(texts)
+        learned = {name: LearnedColumn() for name in texts}
         for cells in self._record_batches(texts) if texts else ():
-            learned.add(cells)
-        found = learned.decide(kinds)
-        rest = [c for c in self.columns if found.get(c.name, c).kind != "left out"]
+            for name, column in learned.items():
+                column.add(cells.column(name))
+        # What was asked for goes before what a column looks like.
+        found = {name: column.decide(name, kinds.get(name)) for name, column in learned.items()}
+        n_left = sum(found.get(c.name, c).kind != "left out" for c in self.columns)
         about_rows = {
             name: Column(name, "left out", why)
             for name, why in row_numbers.found().items()
             if name not in kinds and name not in found
         }
         # Of two columns, even one that counts the rows may be meant.
-        if not strict and len(rest) - len(about_rows) >= 2:
+        if not strict and n_left - len(about_rows) >= 2:
             found |= about_rows
-        self._take_as(found)
+        self._take_as(found.get(column.name, column) for column in self.columns)
         if hold:
-            self._held = self._joined(numbers, plain, set(texts))
+            places = {column.name: place for place, column in enumerate(plain)}
+            self._held = self._joined(numbers, places, set(texts))
 
-    def _joined(self, numbers: Array, plain: Sequence[Column], texts: set[str]) -> Array:
+    def _joined(self, numbers: Array, places: Mapping[str, int], texts: set[str]) -> Array:
         """Return the matrix of all features, of numbers that were read and cells that were not."""
-        if not texts and self.names == tuple(column.name for column in plain):
+        as_read = [places[name] for name in self.names if name not in texts]
+        if len(as_read) == self.n_features == numbers.shape[1]:
             return numbers
-        values = np.empty((len(numbers), sum(column.width for column in self._features)))
-        read = {column.name: place for place, column in enumerate(plain)}
-        encode = [column for column in self._features if column.name in texts]
-        others = [feature for feature, name in enumerate(self.names) if name in texts]
-        as_read = [feature for feature, name in enumerate(self.names) if name not in texts]
-        values[:, self.places(as_read)] = numbers[:, [read[self.names[one]] for one in as_read]]
-        if encode:
-            places = self.places(others)
-            values[:, places] = np.concatenate(list(self._parsed(encode)))
+        to_encode = [column for column in self._features if column.name in texts]
+        widths = [column.width for column in self._features]
+        is_text = np.repeat([name in texts for name in self.names], widths)
+        values = np.empty((len(numbers), is_text.size))
+        values[:, ~is_text] = numbers[:, as_read]
+        if to_encode:
+            values[:, is_text] = np.concatenate(list(self._parsed(to_encode)))
         return values
 
-    def _take_as(self, found: Mapping[str, Column]) -> None:
-        """Take columns as what they were found to be."""
-        self.columns = tuple(found.get(column.name, column) for column in self.columns)
-        left_out = {column.name for column in self.columns if column.kind == "left out"}
-        carried = left_out.union(self.carried_names)
-        self.carried_names = tuple(name for name in self.rows.names if name in carried)
-        for learned in ("_features", "_plain_numbers", "names", "groups"):
-            self.__dict__.pop(learned, None)
-        self._require_two_features()
-
-    def _require_two_features(self) -> None:
-        if self.n_features < 2:
-            left_out = [column for column in self.columns if column.kind == "left out"]
-            but = f" ({in_words(left_out)})" if left_out else ""
-            raise self._error(
-                f"at least two columns of numbers are needed to select from, got "
-                f"{self.n_features}{but}."
-            )
-
-    @property
-    def _are_mixed(self) -> bool:
-        return any(column.kind != "number" or column.why for column in self.columns)
-
-    @property
-    def _has_categories(self) -> bool:
-        return any(column.kind == "category" for column in self._features)
-
     def places(self, features: ArrayLike | None) -> Any:
-        """Return the columns of the matrix that belong to features.
-
-        Parameters
-        ----------
-        features : array-like of int or None
-            Which features; None for all.
-
-        Returns
-        -------
-        array of int or slice
-            The columns, feature by feature.
-        """
+        """Return the columns of the matrix that belong to features."""
         if features is None:
             return slice(None)
         numbers = np.asarray(features, dtype=np.intp)
@@ -451,16 +342,14 @@ class Table:
             gaps.add(values[:, firsts])
         mostly = gaps.by_column > MOST_MISSING * gaps.n_rows
         if how == "median" and not strict and mostly.any() and gaps.n_rows:
-            shares = gaps.by_column / gaps.n_rows
-            kept = np.flatnonzero(~mostly)
-            self._keep_of_held(kept)
+            self._keep_of_held(np.flatnonzero(~mostly))
+            found = {
+                self.names[one]: f"{gaps.by_column[one] / gaps.n_rows:.0%} is missing"
+                for one in np.flatnonzero(mostly)
+            }
             self._take_as(
-                {
-                    self.names[one]: replace(
-                        self._features[one], kind="left out", why=f"{shares[one]:.0%} is missing"
-                    )
-                    for one in np.flatnonzero(mostly)
-                }
+                replace(one, kind="left out", why=found[one.name]) if one.name in found else one
+                for one in self.columns
             )
             self._settle_missing(how, strict)
             return
@@ -474,8 +363,7 @@ class Table:
         if preparation.kept_columns is not None:
             self._keep_of_held(preparation.kept_columns)
             dropped = self.missing.columns_dropped
-            self.columns = tuple(c for c in self.columns if c.name not in dropped)
-            self._take_as({})
+            self._take_as(c for c in self.columns if c.name not in dropped)
 
     def _keep_of_held(self, features: Indices) -> None:
         if sparse.issparse(self._held):

@@ -69,7 +69,7 @@ def write_table(
             f"{path}: a {kind} file cannot be written in batches of rows. Write .parquet, "
             ".feather or .csv, or raise --memory so that the table is read at once."
         )
-    others = [table.names[one] for one in chosen if not table.is_plain_number(table.names[one])]
+    others = [table.names[one] for one in chosen if table.names[one] not in table.plain_numbers]
     if kind in _ARRAYS and others:
         raise TableError(
             f"{path}: a {kind} file holds numbers alone, and {listed(others)} among the features "
@@ -221,7 +221,7 @@ def _typed(cells: Any, types: Mapping[str, Any], table: Table) -> Any:
     for place, (name, kind) in enumerate(types.items()):
         if kind is not None:
             columns[place] = _known(columns[place]).cast(kind)
-        elif table.is_plain_number(name):
+        elif name in table.plain_numbers:
             columns[place] = pa.array(numbers(columns[place]), from_pandas=True)
     return pa.table(columns, names=cells.column_names)
 
