@@ -112,6 +112,19 @@ def test_annotations_can_be_written(tmp_path):
     assert "layer" not in found.uns["bsufs"]["params"]
 
 
+@pytest.mark.filterwarnings("ignore:Trying to modify attribute")
+def test_a_part_of_an_object_is_annotated_and_the_whole_is_not():
+    adata = normalized()
+    part = adata[:200, 5:]
+    genes.select_genes(part, np.int64(7), must_keep=pd.Index(["RPS6"]))
+    assert len(selected(part)) == 7
+    assert part.uns["bsufs"]["params"] == {
+        "n": 7, "must_keep": ["RPS6"], "purpose": "clusters", "normalize": False,
+        "noise_units": True,
+    }  # fmt: skip
+    assert (list(adata.var), list(adata.uns)) == ([], [])
+
+
 def test_a_backed_file_is_read_in_chunks(tmp_path, monkeypatch):
     adata = counts()
     dense = adata.copy()
@@ -220,11 +233,14 @@ def refusal(call, *words, **settings):
         ({"never_keep": "("}, "never_keep must be a regular expression, got '\\('"),
         ({"must_keep": ["RPS6"], "never_keep": "^RP"}, "no gene in common, but both hold 'RPS6'"),
         ({"must_keep": "^MARK"}, "n counts the genes of must_keep, so it must be at least 12"),
-        ({"min_cells": 1000}, "n must be at most 0"),
+        ({"n": 13, "never_keep": "MARK"}, "n must be at most 8"),
+        ({"n": 2.5}, "n must be a whole number from 1, a share"),
+        ({"min_cells": 1000}, "no gene is left to select"),
         ({"n": "auto", "min_cells": 1000}, "no gene is left to select"),
         ({"batch_key": "kind1"}, "every batch must have at least two cells, but '1'"),
         ({"batch_key": "same"}, "must tell two batches apart, got one"),
         ({"batch_key": "gaps"}, "must name a batch for every cell"),
+        ({"n": 0}, "n must be a whole number from 1"),
         ({"seed": 1}, "ClusterAlignment, which has no parameter 'seed'"),
     ],
 )
@@ -277,16 +293,18 @@ def test_weak_markers_are_found_below_the_noise_of_abundant_genes():
     assert adata.var["plain_selected"][:20].sum() < 15
 
 
-def test_only_genes_above_the_usual_noise_are_looked_at(monkeypatch):
+def test_only_the_genes_that_vary_most_are_looked_at(monkeypatch):
     monkeypatch.setattr(genes, "_MOST_GENES", 30)
     adata = normalized()
     genes.select_genes(adata, 2, must_keep=["RPS6"])
     assert adata.var["bsufs_rank"].notna().sum() == 30
     assert "RPS6" in selected(adata)
-    genes.select_genes(adata, 0.5)
-    assert adata.var["bsufs_selected"].sum() == 30
+    for share, number in ((0.5, 30), (0.05, 3)):
+        genes.select_genes(adata, share)
+        assert adata.var["bsufs_selected"].sum() == number
     # What is centered has no mean by which noise could be told.
     adata.X = adata.X.toarray() - adata.X.mean(axis=0)
     genes.select_genes(adata, 5)
     assert not adata.uns["bsufs"]["params"]["noise_units"]
-    assert adata.var["bsufs_rank"].notna().all()
+    most = np.sort(np.argsort(-np.asarray(adata.X).var(axis=0))[:50])
+    assert np.flatnonzero(adata.var["bsufs_rank"].notna()).tolist() == most.tolist()

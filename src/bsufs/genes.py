@@ -22,6 +22,9 @@ _CHUNK_NUMBERS = 2**24
 # Genes of similar means, whose usual noise is told, and how many genes are looked at in the end.
 _NOISE_GROUPS, _LEAST_IN_GROUP = 20, 10
 _MOST_GENES = 4000
+# Parameters that are written down in the object.
+_RECORDED = {"purpose", "n", "layer", "batch_key", "must_keep", "never_keep", "min_cells"}
+_RECORDED |= {"max_mean", "normalize"}
 
 
 def select_genes(
@@ -102,9 +105,9 @@ def select_genes(
 
     Logarithms of counts vary most where counting noise does, in genes of a certain mean, whether
     they tell anything or not. The usual standard deviation of genes of a mean is the running median
-    over 20 groups of genes with similar means, and `noise_units` divide by it. Then the genes that
-    exceed it most are looked at: ten times as many as are selected, at least 4000. Both need data
-    that are not negative; others are taken as they are.
+    over 20 groups of genes with similar means, and `noise_units` divide by it; data with negative
+    entries are taken as they are. The genes that then vary most are looked at: ten times as many as
+    are selected, at least 4000.
 
     Of a backed file with few genes only sums are kept; with many, the entries that are not zero, of
     the genes that may be selected. ``purpose="reconstruction"`` needs these genes as a dense array
@@ -121,6 +124,7 @@ def select_genes(
     >>> adata.var_names[adata.var["bsufs_selected"]].size
     8
     """
+    given = {name: value for name, value in locals().items() if name in _RECORDED}
     cells = _Cells.of(adata, layer)
     names = adata.var_names
     _check_names(names)
@@ -140,32 +144,22 @@ def select_genes(
         candidates &= counted.n_expressing >= min_cells
     noise_units = purpose == "clusters" if noise_units is None else noise_units
     noise_units = noise_units and counted.least >= 0
-    if noise_units or max_mean is not None:
-        means, variances = cells.moments()
-        if max_mean is not None:
-            candidates &= means <= max_mean
+    means, variances = cells.moments()
+    if max_mean is not None:
+        candidates &= means <= max_mean
     candidates |= forced
     genes = np.flatnonzero(candidates)
+    if isinstance(n, float) and 0.0 < n <= 1.0:
+        n = max(1, round(n * genes.size))
     _check_number(n, genes.size, forced)
     if noise_units:
         noise = _usual_deviations(means, variances)
-        cells = replace(cells, units=noise)
-        genes = _most_variable(genes, variances / noise**2, forced, n)
+        cells, variances = replace(cells, units=noise), variances / noise**2
+    genes = _most_variable(genes, variances, forced, n)
     if forced.any():
         parameters["must_keep"] = np.flatnonzero(forced[genes]).tolist()
     selector = _fitted(cells, genes, batches, purpose, n, parameters)
-    given = {
-        "purpose": purpose,
-        "n": n,
-        "layer": layer,
-        "batch_key": batch_key,
-        "must_keep": must_keep,
-        "never_keep": never_keep,
-        "min_cells": min_cells,
-        "max_mean": max_mean,
-        "normalize": normalize,
-        "noise_units": noise_units,
-    }
+    given["noise_units"] = noise_units
     annotated = adata.copy() if copy else adata
     _annotate(annotated, selector, genes, key_added, given)
     return annotated if copy else None
@@ -257,11 +251,10 @@ def _usual_deviations(means: Array, variances: Array) -> Array:
     return usual
 
 
-def _most_variable(genes: Indices, excess: Array, forced: Mask, n: int | float | str) -> Indices:
-    """Return the genes to look at, in their order: those that exceed what is usual most."""
-    wanted = 0 if isinstance(n, str) else n * genes.size if isinstance(n, float) else n
-    most = max(_MOST_GENES, int(10 * wanted))
-    first = np.lexsort((genes, -excess[genes], ~forced[genes]))[:most]
+def _most_variable(genes: Indices, variances: Array, forced: Mask, n: int | float | str) -> Indices:
+    """Return the genes to look at, in their order: those that vary most."""
+    most = _MOST_GENES if isinstance(n, str) else max(_MOST_GENES, 10 * int(n))
+    first = np.lexsort((genes, -variances[genes], ~forced[genes]))[:most]
     return np.sort(genes[first])
 
 
@@ -356,13 +349,15 @@ def _require_apart(forced: Mask, barred: Mask, names: Any) -> None:
 
 def _check_number(n: int | float | str, n_candidates: int, forced: Mask) -> None:
     n_forced = int(np.count_nonzero(forced))
-    if isinstance(n, str | float):
-        if n_candidates == 0:
-            raise ValueError(
-                "no gene is left to select: never_keep, min_cells and max_mean leave out all that "
-                "are expressed. Loosen them."
-            )
+    if n_candidates == 0:
+        raise ValueError(
+            "no gene is left to select: never_keep, min_cells and max_mean leave out all that are "
+            "expressed. Loosen them."
+        )
+    if isinstance(n, str):
         return
+    if n < 1 or n != int(n):
+        raise ValueError(f"n must be a whole number from 1, a share up to 1, or 'auto', got {n}.")
     if n > n_candidates:
         raise ValueError(
             f"n must be at most {n_candidates}, the number of genes that are expressed and pass "
@@ -468,13 +463,11 @@ def _annotate(adata: Any, selector: Any, genes: Indices, key: str, given: dict[s
     found = {f"{key}_selected": selected, f"{key}_rank": ranks, f"{key}_score": scores}
     var = adata.var.assign(**found)
     params = {
-        name: value if isinstance(value, str | int | float) else [str(one) for one in value]
+        name: value if np.ndim(value) == 0 else [str(one) for one in value]
         for name, value in given.items()
+        # What is not there cannot be written to a file.
         if value is not None
     }
-    adata.uns[key] = {
-        "params": params,
-        "selector": type(selector).__name__,
-        "version": bsufs.__version__,
-    }
+    method = {"selector": type(selector).__name__, "version": bsufs.__version__}
     adata.var = var
+    adata.uns[key] = {"params": params, **method}

@@ -80,7 +80,7 @@ def test_the_report_of_a_comparison(invoke, table, tmp_path):
     result = invoke(*words, "--report", path, "--subsamples", 2)
     assert (result.status, result.out) == (0, "")
     page = path.read_text(encoding="utf-8")
-    assert "ColumnSubset kept 2 of 6 features" in page
+    assert '<p class="eyebrow">ColumnSubset ·' in page
     assert 'id="overlap"' in page
     assert '<tr class="baseline"><td>RandomSelector</td>' in page
     assert "ACC and NMI compare the clusters of k-means with the labels" in page
@@ -100,7 +100,7 @@ def test_a_method_that_fails_is_told_in_the_report(invoke, table, monkeypatch):
     assert result.status == 2
     assert result.err == "bsufs: error: MaxVariance: cannot be\n"
     # What the page is about is the first that did not fail.
-    assert "BSUFS kept 2 of 6 features" in result.out
+    assert '<p class="eyebrow">BSUFS ·' in result.out
     assert "MaxVariance failed: cannot be" in result.out
     result = invoke("select", table, *OTHERS, "-k", 2, "--compare", "MaxVariance", *words)
     assert result.status == 0

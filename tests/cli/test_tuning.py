@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from bsufs.cli import _methods as methods
+from bsufs.cli import _selection
 from bsufs.tuning import LabelFreeSearch
 
 OTHERS = ("--ignore", "id", "--label", "kind", "--scale", "standard")
@@ -55,13 +55,13 @@ def test_each_thread_of_a_search_has_one_of_linear_algebra(
     invoke, table, monkeypatch, words, limit
 ):
     limits = []
-    real = methods.at_most_threads
+    real = _selection.at_most_threads
 
     def noted(jobs):
         limits.append(jobs)
         return real(jobs)
 
-    monkeypatch.setattr(methods, "at_most_threads", noted)
+    monkeypatch.setattr(_selection, "at_most_threads", noted)
     grid = ("--method", "LaplacianScore")
     assert invoke("select", table, *OTHERS, "-k", 2, *grid, *words).status == 0
     assert limits == [limit]

@@ -164,7 +164,7 @@ class NeighborAlignment(StreamedSelector):
         self.neighbor_signals_ = problem.by_column(signals / together)
         duplicates = find_duplicates(scatter, forced)
         last = (duplicates | (scatter.diagonal() <= 0)) & ~forced
-        n_picks = max(self._asked_number(forced, np.zeros_like(forced)) or 0, _MOST_PICKS)
+        n_picks = max(self._asked_number(*self._forced_and_barred()) or 0, _MOST_PICKS)
         n_candidates = max(_CANDIDATES * n_picks, _LEAST_CANDIDATES)
         strongest = np.lexsort((everything, -signals, last, ~forced))[:n_candidates]
         # In the order of the columns, in which ties are broken.
