@@ -175,8 +175,7 @@ def _require_count(name: str, value: Any, least: int) -> None:
 class Criterion(ABC):
     """A number that says how good a set of features is, from the data alone.
 
-    A subclass is a frozen dataclass: its fields are its settings. It names itself, says in which
-    direction it is good, and implements `judge`.
+    A subclass is a frozen dataclass, whose fields are its settings, with a `judge`.
 
     Attributes
     ----------
@@ -203,22 +202,7 @@ class Criterion(ABC):
 
     @abstractmethod
     def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
-        """Judge one set of features.
-
-        Parameters
-        ----------
-        data : EvaluationData
-            The data, prepared.
-        features : array of int
-            The selected columns, in the order of `EvaluationData.columns`.
-        selector : selector, optional
-            What selected them; only looked at where the criterion `needs_selector`.
-
-        Returns
-        -------
-        float
-            The value.
-        """
+        """Judge one set of features, given in the order of `EvaluationData.columns`."""
 
     def score(
         self, X: ArrayLike, features: ArrayLike, *, selector: Any = None, random_state: int = 0

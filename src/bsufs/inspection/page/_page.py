@@ -152,15 +152,35 @@ def make_report(
     found = Findings(
         selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs, notes
     )
-    page = page_html(
-        found,
-        title=title,
-        image_shape=image_shape,
+    if image_shape is not None:
+        image_shape = check_image_shape(image_shape, found.n_features)
+    if isinstance(comparison, pd.DataFrame):
+        comparison = Comparison(comparison)
+    shown = FeatureFindings(found)
+    others = {} if comparison is None else _other_selections(shown, comparison)
+    is_public = hasattr(bsufs.selectors, found.method)
+    table = (about or {}).get("Table")
+    page = rendered(
+        found=shown,
+        title=title or (Path(str(table)).name if table else "Selected columns"),
+        verdict=verdict(shown),
+        portraits=[portrait(shown, rank) for rank in range(min(shown.n_selected, MOST_PORTRAITS))],
+        settings=_changed_parameters(found.selector),
+        data={**_data_in_numbers(shown), **(about or {})},
+        tuning=_tuning(found.search),
+        pictures=pictures(shown, image_shape),
         comparison=comparison,
-        alternatives=alternatives,
-        about=about,
+        alternatives=[one.document(found.names.tolist()) for one in alternatives],
+        overlap=overlap_map({found.method: shown.support, **others}) if others else None,
+        columns=packed(columns_of(shown, others)),
         command=command,
         preparation=preparation,
+        module="bsufs.selectors" if is_public else type(found.selector).__module__,
+        versions={
+            "bsufs": bsufs.__version__,
+            "Python": platform.python_version(),
+            **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
+        },
     )
     if path is not None:
         with atomic_write(path) as stream:
@@ -197,50 +217,6 @@ class ReportView:
             'allow-modals" allow="clipboard-write" title="Report of bsufs" width="100%" '
             'height="720" style="border: 1px solid #8884; border-radius: 6px"></iframe>'
         )
-
-
-def page_html(
-    found: Findings,
-    *,
-    title: str | None = None,
-    image_shape: tuple[int, int] | None = None,
-    comparison: pd.DataFrame | Comparison | None = None,
-    alternatives: Sequence[Alternative] = (),
-    about: Mapping[str, Any] | None = None,
-    command: str | None = None,
-    preparation: str | None = None,
-) -> str:
-    """Return the page on what was found; the parameters are those of `make_report`."""
-    if image_shape is not None:
-        image_shape = check_image_shape(image_shape, found.n_features)
-    if isinstance(comparison, pd.DataFrame):
-        comparison = Comparison(comparison)
-    shown = FeatureFindings(found)
-    others = {} if comparison is None else _other_selections(shown, comparison)
-    is_public = hasattr(bsufs.selectors, found.method)
-    table = (about or {}).get("Table")
-    return rendered(
-        found=shown,
-        title=title or (Path(str(table)).name if table else "Selected columns"),
-        verdict=verdict(shown),
-        portraits=[portrait(shown, rank) for rank in range(min(shown.n_selected, MOST_PORTRAITS))],
-        settings=_changed_parameters(found.selector),
-        data={**_data_in_numbers(shown), **(about or {})},
-        tuning=_tuning(found.search),
-        pictures=pictures(shown, image_shape),
-        comparison=comparison,
-        alternatives=[one.document(found.names.tolist()) for one in alternatives],
-        overlap=overlap_map({found.method: shown.support, **others}) if others else None,
-        columns=packed(columns_of(shown, others)),
-        command=command,
-        preparation=preparation,
-        module="bsufs.selectors" if is_public else type(found.selector).__module__,
-        versions={
-            "bsufs": bsufs.__version__,
-            "Python": platform.python_version(),
-            **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
-        },
-    )
 
 
 def _other_selections(found: FeatureFindings, comparison: Comparison) -> dict[str, Any]:
