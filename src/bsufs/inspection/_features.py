@@ -55,6 +55,11 @@ class FeatureFindings:
         self.eliminated_at = found.eliminated_at[self._first]
         self.n_others = np.where(self.widths > 1, 0, found.n_others[self._first])
         self.forced_and_barred = tuple(mask[self._first] for mask in found.forced_and_barred)
+        self.variance_share = self._sums(found.variance_share)
+        # Of what the first 1, 2, ... columns reach, what the first features do.
+        last = found.ends[: self.n_foremost] - 1
+        self.curve, self.ceiling = found.curve[last], found.ceiling[last]
+        self.redundancy = found.redundancy[last]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.found, name)
@@ -76,24 +81,17 @@ class FeatureFindings:
         return np.add.reduceat(by_column[self.found.best_first], self._starts)
 
     @cached_property
-    def variance_share(self) -> Array:
-        return self._sums(self.found.variance_share)
-
-    @cached_property
     def cluster_share(self) -> Array:
         if (self.widths == 1).all():
             return self.found.cluster_share[self._first]
-        share = self.found.variance_share
-        return self._sums(share * self.found.cluster_share) / np.maximum(self._sums(share), 1e-300)
+        between = self._sums(self.found.variance_share * self.found.cluster_share)
+        return between / np.where(self.variance_share > 0, self.variance_share, 1.0)
 
     @cached_property
     def stability(self) -> Stability:
         found = self.found.stability
-        return found._replace(
-            frequency=found.frequency[self._first],
-            low=found.low[self._first],
-            high=found.high[self._first],
-        )
+        folded = {name: getattr(found, name)[self._first] for name in ("frequency", "low", "high")}
+        return found._replace(**folded)
 
     @cached_property
     def _strongest(self) -> Indices:
@@ -129,23 +127,6 @@ class FeatureFindings:
         )
         return np.where(high >= -low, high, low)
 
-    def _at_ends(self, by_number: Array) -> Array:
-        """Return of numbers of columns those for the first 1, 2, ... features."""
-        ends = self.found.ends
-        return by_number[ends[ends <= by_number.size] - 1]
-
-    @property
-    def curve(self) -> Array:
-        return self._at_ends(self.found.curve)
-
-    @property
-    def ceiling(self) -> Array:
-        return self._at_ends(self.found.ceiling)
-
-    @property
-    def redundancy(self) -> Array:
-        return self._at_ends(self.found.redundancy)
-
     @cached_property
     def unique_shares(self) -> Array:
         of_columns, ends = self.found.unique_shares, self.found.ends
@@ -164,14 +145,13 @@ class FeatureFindings:
 
         Those of a category are the places of its levels, which are returned too, by number.
         """
-        start, width = self._starts[feature], self.widths[feature]
-        rows = self.found.rows_of_foremost[:, start : start + width]
-        if width == 1:
-            return rows[:, 0], []
-        in_order = np.argsort(self.found.best_first[start : start + width])
-        rows = rows[:, in_order]
+        start, columns = self._starts[feature], self.columns(feature)
+        if columns.size == 1:
+            return self.found.rows_of_foremost[:, start], []
+        places = start + np.argsort(self.found.best_first[start : start + columns.size])
+        rows = self.found.rows_of_foremost[:, places]
         # Each indicator has two values, whatever they were scaled to; 0 and 1 as halves.
         is_on = rows > rows.min(axis=0) / 2 + rows.max(axis=0) / 2
         prefix = len(self.names[feature]) + 1
-        levels = [name[prefix:] for name in self.found.names[self.columns(feature)].tolist()]
+        levels = [name[prefix:] for name in self.found.names[columns].tolist()]
         return is_on.argmax(axis=1).astype(np.float64), levels
