@@ -39,7 +39,7 @@ class Alternative:
     Parameters
     ----------
     selector : ClusterAlignment
-        The fitted selector, which can transform.
+        The fitted selector.
     components : tuple of int
         The principal components in which it looks for clusters, counted from 1.
     variance_share : float

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -241,8 +240,7 @@ def _clusters_told_apart(found: FeatureFindings, rank: int) -> str:
     return ", ".join(parts) if parts else "much the same in all clusters"
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """How sure a selection is: a sentence, and whether it is good news."""
 
     words: str

@@ -195,7 +195,7 @@ class Findings:
 
     @property
     def n_features(self) -> int:
-        """Number of features."""
+        """Number of columns."""
         return len(self.names)
 
     @property

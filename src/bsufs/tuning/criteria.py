@@ -205,7 +205,22 @@ class Criterion(ABC):
 
     @abstractmethod
     def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
-        """Judge one set of features, given in the order of `EvaluationData.columns`."""
+        """Judge one set of features.
+
+        Parameters
+        ----------
+        data : EvaluationData
+            The data, prepared.
+        features : array of int
+            The selected columns, in the order of `EvaluationData.columns`.
+        selector : selector, optional
+            What selected them; only looked at where the criterion `needs_selector`.
+
+        Returns
+        -------
+        float
+            The value.
+        """
 
     def score(
         self, X: ArrayLike, features: ArrayLike, *, selector: Any = None, random_state: int = 0
