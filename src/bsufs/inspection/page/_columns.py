@@ -51,7 +51,7 @@ def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, 
         shown["again"] = _numbers(100 * found.stability.frequency, 0)
     if not np.isnan(found.cluster_share).any():
         shown["clusters"] = _numbers(100 * found.cluster_share, 0)
-    if not is_rank(found.scores):
+    if not scores_are_ranks(found):
         shown["score"] = _numbers(found.scores, 4, significant=True)
     if found.eliminated_at.any():
         shown["step"] = found.eliminated_at.tolist()
@@ -63,9 +63,9 @@ def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, 
     return shown
 
 
-def is_rank(scores: Array) -> bool:
-    """Tell whether scores, best first, fall from one to the next by the same amount."""
-    steps = np.diff(scores)
+def scores_are_ranks(found: FeatureFindings) -> bool:
+    """Tell whether the scores fall by the same amount from each column to the next."""
+    steps = np.diff(found.found.scores[found.found.best_first])
     return bool(steps.size == 0 or np.ptp(steps) <= 1e-9 * np.abs(steps).max())
 
 

@@ -17,7 +17,7 @@ from bsufs._names import shortened
 from bsufs._typing import Array, Indices, Mask
 from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.findings import MOST_PORTRAITS, around_the_cut
-from bsufs.inspection.page._columns import is_rank
+from bsufs.inspection.page._columns import scores_are_ranks
 from bsufs.inspection.page._templates import environment
 
 MOST_BARS = 24
@@ -36,7 +36,7 @@ def pictures(found: FeatureFindings, image_shape: tuple[int, int] | None) -> dic
     drawn: dict[str, Any] = {"numbers": _by_number(found), "strips": _strips(found)}
     if not np.isnan(found.cluster_share).any():
         drawn["clusters"] = _by_rank(found, found.cluster_share, "share between clusters")
-    elif not is_rank(found.scores):
+    elif not scores_are_ranks(found):
         drawn["scores"] = _by_rank(found, found.scores, "score")
     if not np.isnan(found.stability.frequency).any():
         ranks = around_the_cut(found.n_selected, found.n_features, MOST_BARS)
