@@ -60,3 +60,11 @@ def test_a_failure_of_scikit_learn_is_named():
 
     with pytest.raises(AssertionError, match=r"Forgetful: check_.* of scikit-learn fails"):
         check_selector(Forgetful())
+
+
+def test_a_share_is_below_one():
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    # It could mean all columns or one, so it means neither.
+    with pytest.raises(ValueError, match="n_features_to_select"):
+        MaxVariance(n_features_to_select=1.0).fit(X)
+    assert MaxVariance(n_features_to_select=0.75).fit(X).support_.sum() == 3

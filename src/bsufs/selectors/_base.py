@@ -38,7 +38,7 @@ from bsufs.solvers.budget import Budget
 # What `n_features_to_select` may be, for every selector.
 NUMBER_OF_FEATURES = [
     Interval(Integral, 1, None, closed="left"),
-    Interval(Real, 0, 1, closed="right"),
+    Interval(Real, 0, 1, closed="neither"),
     StrOptions({"auto"}),
 ]
 
