@@ -16,6 +16,7 @@ from bsufs import BSUFS
 from bsufs._names import shortened
 from bsufs.inspection import Findings, explain
 from bsufs.inspection import findings as module
+from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.explanation import listed, portrait, verdict
 from bsufs.inspection.findings import Reason, SubsampleError
 from bsufs.metrics.label_free import wilson_interval
@@ -311,11 +312,11 @@ def _blobs(n=60, d=30, n_telling=4):
 
 def test_a_portrait_says_what_only_this_column_does():
     X = _blobs()
-    words = portrait(Findings(MaxVariance(3).fit(X), X), 0)
+    words = portrait(FeatureFindings(Findings(MaxVariance(3).fit(X), X)), 0)
     # The cluster of a third of the rows is the smaller one.
     assert "igh in cluster 2" in words
     assert "Without it, the selection explains " in words
-    forced = Findings(BSUFS(2, must_keep=[9]).fit(X), X)
+    forced = FeatureFindings(Findings(BSUFS(2, must_keep=[9]).fit(X), X))
     assert portrait(forced, 0).startswith(
         "Kept: always (must_keep). Much the same in all clusters."
     )

@@ -11,10 +11,11 @@ from sklearn.metrics import adjusted_rand_score
 from bsufs import BSUFS
 from bsufs.inspection import Findings, explain, make_report, plot_explained_variance
 from bsufs.inspection import findings as module
+from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.findings import around_the_cut, check_image_shape
 from bsufs.metrics import reconstruction, redundancy
 from bsufs.scatter import make_scatter
-from bsufs.selectors import ColumnSubset, MaxVariance
+from bsufs.selectors import ClusterAlignment, ColumnSubset, MaxVariance
 from bsufs.selectors._data import FitData
 from bsufs.tuning import ConsensusSelector
 
@@ -70,7 +71,7 @@ def test_the_bound_where_the_rank_or_the_price_ends_it(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("most", "first", "last"), [(6, 3, 8), (30, 1, 16), (99, 1, 20), (1, 7, 7)]
+    ("most", "first", "last"), [(6, 3, 8), (30, 1, 20), (99, 1, 20), (1, 7, 7)]
 )
 def test_ranks_around_the_cut(most, first, last):
     shown = range(1, 21)[around_the_cut(6, 20, most)]
@@ -235,3 +236,50 @@ def test_columns_of_very_different_spread_are_pointed_out():
     assert hints[0] == "Look at the depth."
     assert "standardize them first" in hints[1]
     assert Findings(MaxVariance(3).fit(_factors()), _factors()).hints == []
+
+
+def _with_category():
+    """Return six columns, of which 1, 3 and 4 are a category of three levels."""
+    rng = np.random.default_rng(3)
+    level = rng.integers(0, 3, size=60)
+    X = rng.normal(size=(60, 6))
+    X[:, 0] += 3.0 * level
+    X[:, [1, 3, 4]] = 5.0 * np.eye(3)[level]
+    names = ["a", "t=x", "b", "t=y", "t=z", "c"]
+    selector = ClusterAlignment(2, groups={"t": [1, 3, 4]}, must_keep=[3]).fit(X)
+    return Findings(selector, X, names, n_subsamples=4), level
+
+
+def test_a_category_is_one_feature():
+    found, level = _with_category()
+    shown = FeatureFindings(found)
+    assert sorted(shown.names) == ["a", "b", "c", "t"]
+    assert (shown.n_features, shown.n_selected) == (4, 2)
+    assert shown.names[0] == "t"
+    assert shown.columns(0).tolist() == [1, 3, 4]
+    assert shown.variance_share[0] == pytest.approx(found.variance_share[[1, 3, 4]].sum())
+    assert shown.variance_share.sum() == pytest.approx(1.0)
+    values, levels = shown.values_of(0)
+    assert levels == ["x", "y", "z"]
+    assert values.tolist() == level.tolist()
+    # What is lost without it, by brute force.
+    others = [column for column in found.chosen if column not in (1, 3, 4)]
+    lost = reconstruction(found.X, found.chosen) - reconstruction(found.X, others)
+    assert shown.unique_shares[0] == pytest.approx(lost)
+    assert shown.curve[shown.n_selected - 1] == pytest.approx(reconstruction(found.X, found.chosen))
+    # Correlations with a category are the strongest with one of its columns.
+    among = np.corrcoef(found.X.T)
+    strongest = max(among[others[0], [1, 3, 4]], key=abs)
+    assert shown.correlations[0, 1] == pytest.approx(strongest)
+    # No column of a category is close to another one of it.
+    assert not np.isin(found.closest[0][[1, 3, 4]], [1, 3, 4]).any()
+    assert found.by_chance == 0.5
+
+
+def test_groups_that_are_no_categories_show_their_columns():
+    X = np.random.default_rng(0).normal(size=(30, 5))
+    selector = ClusterAlignment(2, groups={"t": [1, 3]}).fit(X)
+    names = ["a", "t=x", "b", "other", "c"]
+    shown = FeatureFindings(Findings(selector, X, names))
+    assert sorted(shown.names) == sorted(names)
+    assert shown.n_selected == selector.support_.sum()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from bsufs.inspection.alternative import Alternative, alternatives
 from bsufs.inspection.findings import Findings
 from bsufs.inspection.plots import (
     plot_explained_variance,
@@ -19,7 +20,6 @@ from bsufs.inspection.plots import (
 )
 
 if TYPE_CHECKING:
-    from bsufs.inspection.alternative import Alternative, alternatives
     from bsufs.inspection.explanation import explain
     from bsufs.inspection.page import Comparison, make_report
 
@@ -38,14 +38,8 @@ __all__ = [
     "plot_stability",
 ]
 
-# Fetched when first used: most need an extra that the others do not.
-_HOMES = {
-    "Alternative": "alternative",
-    "Comparison": "page",
-    "alternatives": "alternative",
-    "explain": "explanation",
-    "make_report": "page",
-}
+# Fetched when first used: they need an extra that the others do not.
+_HOMES = {"Comparison": "page", "explain": "explanation", "make_report": "page"}
 
 
 def __getattr__(name: str) -> Any:

@@ -22,15 +22,7 @@ _N_RUNS = 5
 
 @dataclass(frozen=True)
 class RowClusters:
-    """Clusters of some rows by all columns, the largest first.
-
-    Parameters
-    ----------
-    rows : array of int
-        The numbers of the rows.
-    labels : array of int
-        The cluster of each, from 0.
-    """
+    """Clusters of some rows by all columns, the largest first: each row, and its cluster from 0."""
 
     rows: Indices
     labels: Indices

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bsufs._typing import Array, Indices
+from bsufs.inspection._features import features_of
 from bsufs.metrics.kmeans import batched_kmeans
 from bsufs.metrics.label_free import clustering_similarities
 from bsufs.selectors import ClusterAlignment
@@ -38,7 +39,7 @@ class Alternative:
     Parameters
     ----------
     selector : ClusterAlignment
-        The fitted selector, which can transform.
+        The fitted selector.
     components : tuple of int
         The principal components in which it looks for clusters, counted from 1.
     variance_share : float
@@ -49,7 +50,7 @@ class Alternative:
         How far the same clusters are found on parts of the rows: the mean adjusted Rand index,
         1 for the same clusters and 0 for chance.
     overlap : float
-        Jaccard index of its features with the selection.
+        Jaccard index of its features, or groups, with the selection.
     overlap_with_others : tuple of float
         The same with each of the other alternatives.
 
@@ -101,9 +102,11 @@ class Alternative:
             and `overlap` with the `selection` and the `others`.
         """
         best_first = np.argsort(self.ranking_)[: int(self.selector.support_.sum())]
+        of, features = features_of(self.selector, names)
+        _, first = np.unique(of[best_first], return_index=True)
         return {
             "title": self.title,
-            "features": [names[column] for column in best_first],
+            "features": features[best_first[np.sort(first)]].tolist(),
             "variance_share": self.variance_share,
             "cluster_sizes": list(self.cluster_sizes),
             "stability": self.stability,
@@ -253,5 +256,7 @@ def _clusters(
     return tuple(sizes[sizes > 0].tolist()), float(np.mean(agreements))
 
 
-def _jaccard(one: Any, other: Any) -> float:
-    return float(np.sum(one.support_ & other.support_) / np.sum(one.support_ | other.support_))
+def _jaccard(one: ClusterAlignment, other: Any) -> float:
+    """Return the Jaccard index of the groups that two keep."""
+    a, b = (selector.support_[one._groups.first] for selector in (one, other))
+    return float(np.sum(a & b) / np.sum(a | b))

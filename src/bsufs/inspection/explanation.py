@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bsufs._extras import needs
 from bsufs._names import shortened
 from bsufs.inspection._docs import fill_docstring
+from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.findings import Findings, Reason
 from bsufs.metrics.label_free import standardized
 
@@ -125,9 +125,9 @@ def explain(
     return frame.loc[found.best_first]
 
 
-def why(found: Findings, column: int) -> str:
+def why(found: Findings | FeatureFindings, column: int) -> str:
     """Return in plain words why one feature was kept or left out."""
-    kept, rank = found.selector.support_[column], found.selector.ranking_[column]
+    kept, rank = found.support[column], found.ranking[column]
     closest, correlation = (values[column] for values in found.closest)
     name = shortened(found.names[closest], _NAME_WIDTH)
     match found.reasons[column]:
@@ -157,7 +157,7 @@ def why(found: Findings, column: int) -> str:
     )
 
 
-def _company(found: Findings, column: int) -> str:
+def _company(found: Findings | FeatureFindings, column: int) -> str:
     """Return with which others a feature is kept or left out."""
     n_others = found.n_others[column]
     if n_others == 0:
@@ -166,7 +166,7 @@ def _company(found: Findings, column: int) -> str:
     return f" with group {label} ({n_others} other{'s' if n_others > 1 else ''})"
 
 
-def _represented(found: Findings, column: int, width: int = _NAME_WIDTH) -> str:
+def _represented(found: Findings | FeatureFindings, column: int, width: int = _NAME_WIDTH) -> str:
     """Return which columns a selected one stands for."""
     columns = found.stands_for[column]
     if not columns.size:
@@ -180,13 +180,13 @@ def _represented(found: Findings, column: int, width: int = _NAME_WIDTH) -> str:
     return f"stands for {listed([*words, f'{n_more} more'] if n_more else words)}"
 
 
-def _course(found: Findings, column: int) -> str:
+def _course(found: Findings | FeatureFindings, column: int) -> str:
     """Return what a method with clusters or a path knows of a feature."""
     if not np.isnan(found.cluster_share[column]):
         return f", clusters explain {found.cluster_share[column]:.0%} of it"
     if found.eliminated_at[column]:
         return f", eliminated at step {found.eliminated_at[column]} of {found.selector.n_iter_}"
-    if found.selector.support_[column] and found.path is not None:
+    if found.support[column] and found.path is not None:
         return ", remained to the end of the path"
     return ""
 
@@ -200,12 +200,11 @@ def _times(ratio: float) -> str:
     return f"{ratio:.2g} times" if ratio < 100 else f"{ratio:.0f} times"
 
 
-def portrait(found: Findings, rank: int) -> str:
+def portrait(found: FeatureFindings, rank: int) -> str:
     """Return what only the selected feature of a rank, counted from 0, does for the selection."""
-    column = int(found.chosen[rank])
-    is_free = found.reasons[column] is Reason.RANK
+    is_free = found.reasons[rank] is Reason.RANK
     sentences = [
-        _represented(found, column, _SHORT_WIDTH) if is_free else f"kept: {why(found, column)}",
+        _represented(found, rank, _SHORT_WIDTH) if is_free else f"kept: {why(found, rank)}",
         _clusters_told_apart(found, rank),
     ]
     lost = found.unique_shares[rank]
@@ -215,10 +214,19 @@ def portrait(found: Findings, rank: int) -> str:
     return " ".join(f"{words[0].upper()}{words[1:]}." for words in sentences if words)
 
 
-def _clusters_told_apart(found: Findings, rank: int) -> str:
+def _clusters_told_apart(found: FeatureFindings, rank: int) -> str:
     if found.clusters is None:
         return ""
-    values = standardized(found.rows_of_foremost[:, [rank]])[:, 0]
+    values, levels = found.values_of(rank)
+    if levels:
+        counts = np.zeros((found.clusters.sizes.size, len(levels)))
+        np.add.at(counts, (found.clusters.labels, values.astype(int)), 1)
+        parts = [
+            f"{shortened(levels[most], _SHORT_WIDTH)} in cluster {number}"
+            for number, most in enumerate(counts.argmax(axis=1).tolist(), start=1)
+        ]
+        return f"most often {listed(parts)}"
+    values = standardized(values[:, None])[:, 0]
     values *= np.sqrt(values.size)
     means = np.bincount(found.clusters.labels, values) / found.clusters.sizes
     parts = [
@@ -232,22 +240,21 @@ def _clusters_told_apart(found: Findings, rank: int) -> str:
     return ", ".join(parts) if parts else "much the same in all clusters"
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(NamedTuple):
     """How sure a selection is: a sentence, and whether it is good news."""
 
     words: str
     is_good: bool
 
 
-def verdict(found: Findings) -> Verdict:
+def verdict(found: FeatureFindings) -> Verdict:
     """Say in words how stable a selection is, and whether random columns do as well."""
     k, d = found.n_selected, found.n_features
     if k == d:
         return Verdict("All columns were kept: there was no choice to be sure of.", True)
     sentences, is_good = [], True
     frequency = float(found.stability.frequency[found.chosen].mean())
-    by_chance = k / found.candidates.size
+    by_chance = found.by_chance
     beyond_chance = (frequency - by_chance) / (1.0 - by_chance)
     if not np.isnan(frequency):
         word = "stable" if beyond_chance >= _STABLE else "partly stable"

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from bsufs._typing import Array, Indices, Mask
 from bsufs.inspection._clusters import RowClusters, find_clusters
 from bsufs.inspection._docs import fill_docstring
+from bsufs.inspection._features import features_of
 from bsufs.metrics.label_free import standardized, wilson_interval
 from bsufs.scatter import make_scatter, safe_unit_exponent
 from bsufs.selectors._columns import column_variances
@@ -194,13 +195,28 @@ class Findings:
 
     @property
     def n_features(self) -> int:
-        """Number of features."""
+        """Number of columns."""
         return len(self.names)
+
+    @property
+    def support(self) -> Mask:
+        """Which features are selected."""
+        return self.selector.support_
+
+    @property
+    def ranking(self) -> Indices:
+        """Rank of each feature, 1 for the best."""
+        return self.selector.ranking_
+
+    @property
+    def scores(self) -> Array:
+        """Score of each feature."""
+        return self.selector.scores_
 
     @cached_property
     def n_selected(self) -> int:
         """Number of selected features."""
-        return int(np.sum(self.selector.support_))
+        return int(np.sum(self.support))
 
     @property
     def groups(self) -> Any:
@@ -221,7 +237,28 @@ class Findings:
     @cached_property
     def best_first(self) -> Indices:
         """Numbers of all columns, best first."""
-        return np.argsort(self.selector.ranking_)
+        return np.argsort(self.ranking)
+
+    @cached_property
+    def _features(self) -> tuple[Indices, NDArray[np.object_]]:
+        return features_of(self.selector, self.names)
+
+    @property
+    def feature_names_of_columns(self) -> NDArray[np.object_]:
+        """The name of each column, that of the category for its indicators."""
+        return self._features[1]
+
+    @cached_property
+    def ends(self) -> Indices:
+        """How many columns the best 1, 2, ... features have, a category being one feature."""
+        changes = np.flatnonzero(np.diff(self._features[0][self.best_first])) + 1
+        return np.append(changes, self.n_features)
+
+    @property
+    def by_chance(self) -> float:
+        """How often a feature is selected where chance decides."""
+        n_groups = self.candidates.size if self.groups is None else self.selector._groups.n_groups
+        return self.n_selected_groups / n_groups
 
     @property
     def chosen(self) -> Indices:
@@ -274,7 +311,8 @@ class Findings:
         """Numbers of the columns that smaller or somewhat larger selections hold, best first."""
         k = self.n_selected
         most = int(np.sum(~self.forced_and_barred[1]))
-        return self.best_first[: max(k, min(most, max(2 * k, 10), _MOST_NUMBERS))]
+        number = max(k, min(most, max(2 * k, 10), _MOST_NUMBERS))
+        return self.best_first[: self.ends[np.searchsorted(self.ends, number)]]
 
     @cached_property
     def _standardized(self) -> Array:
@@ -284,13 +322,13 @@ class Findings:
     @cached_property
     def closest(self) -> tuple[Indices, Array]:
         """The other selected column that each is most correlated with, -1 for none, and how far."""
-        chosen = self.chosen[:, None]
+        feature = self._features[0]
         closest, correlation = [], []
         for block, part in self._blocks(max(self.data.X.shape[0], self.n_selected)):
             among = self._standardized.T @ standardized(part)
             strength = np.round(np.abs(among), _DECIMALS)
-            # No column is close to itself.
-            strength[chosen == np.arange(block.start, block.stop)] = 0.0
+            # No column is close to itself, nor to others of its category.
+            strength[feature[self.chosen][:, None] == feature[block]] = 0.0
             best = strength.argmax(axis=0)[None, :]
             found = strength.max(axis=0) > 0
             closest.append(np.where(found, self.chosen[best[0]], -1))
@@ -317,27 +355,42 @@ class Findings:
     @cached_property
     def stands_for(self) -> dict[int, Indices]:
         """The columns left out that each selected one represents, most correlated first."""
-        closest, similarity = self.closest[0], np.abs(self.closest[1])
-        left_out = np.flatnonzero(~self.selector.support_ & (similarity >= _NOTABLE))
+        return self.represented_by(self)
+
+    @staticmethod
+    def represented_by(found: Any) -> dict[int, Indices]:
+        """Return what each selected column, or feature, stands for."""
+        closest, similarity = found.closest[0], np.abs(found.closest[1])
+        left_out = np.flatnonzero(~found.support & (similarity >= _NOTABLE))
         left_out = left_out[np.lexsort((left_out, -similarity[left_out], closest[left_out]))]
-        starts = np.searchsorted(closest[left_out], np.sort(self.chosen))
+        starts = np.searchsorted(closest[left_out], np.sort(found.chosen))
         parts = np.split(left_out, starts[1:])
-        return dict(zip(np.sort(self.chosen).tolist(), parts, strict=True))
+        return dict(zip(np.sort(found.chosen).tolist(), parts, strict=True))
 
     @cached_property
     def reasons(self) -> NDArray[np.object_]:
         """The `Reason` of each feature."""
-        forced, barred = self.forced_and_barred
-        left_out, similarity = ~self.selector.support_, np.abs(self.closest[1])
-        reasons = np.full(self.n_features, Reason.RANK, dtype=object)
+        return self.reasons_of(self, self.is_adjusted_for)
+
+    @property
+    def is_adjusted_for(self) -> Mask:
+        """Which features the others are cleared of."""
+        adjust_for = getattr(self.selector, "adjust_for", None)
+        return adjusted_columns(adjust_for, self.n_features, self._names_in)
+
+    @staticmethod
+    def reasons_of(found: Any, adjusted: Mask) -> NDArray[np.object_]:
+        """Return the `Reason` of each column, or feature."""
+        forced, barred = found.forced_and_barred
+        left_out, similarity = ~found.support, np.abs(found.closest[1])
+        reasons = np.full(found.n_features, Reason.RANK, dtype=object)
         # What comes later weighs more.
         reasons[left_out & (similarity >= _NOTABLE)] = Reason.CORRELATED
         reasons[left_out & (similarity >= _DUPLICATE)] = Reason.DUPLICATE
-        reasons[self.variance_share <= 0] = Reason.CONSTANT
+        reasons[found.variance_share <= 0] = Reason.CONSTANT
         reasons[barred] = Reason.NEVER_KEEP
-        adjust_for = getattr(self.selector, "adjust_for", None)
-        reasons[adjusted_columns(adjust_for, self.n_features, self._names_in)] = Reason.ADJUSTED_FOR
-        reasons[self.selector.support_ & forced] = Reason.MUST_KEEP
+        reasons[adjusted] = Reason.ADJUSTED_FOR
+        reasons[found.support & forced] = Reason.MUST_KEEP
         return reasons
 
     @cached_property
@@ -410,11 +463,11 @@ class Findings:
         """How far k-means on the best features finds the clusters, by their number."""
         if self.clusters is None:
             return {}
-        most = self.foremost.size
-        numbers = np.unique(np.geomspace(1, most, 10).round().astype(int)).tolist()
+        selected, most = np.searchsorted(self.ends, [self.n_selected, self.foremost.size]) + 1
+        numbers = np.unique([*np.geomspace(1, most, 10).round().astype(int), selected])
         return {
-            number: self.clusters.agreement(self.rows_of_foremost[:, :number])
-            for number in sorted({*numbers, self.n_selected})
+            number: self.clusters.agreement(self.rows_of_foremost[:, : self.ends[number - 1]])
+            for number in numbers.tolist()
         }
 
     @cached_property
@@ -424,23 +477,26 @@ class Findings:
         On the rows that it saw, any selection does better than chance, also in noise. None where
         there is no choice or no refit to judge.
         """
-        k, clusters = self.n_selected, self.clusters
+        k, clusters, groups = self.n_selected_groups, self.clusters, self.selector._groups
         barred = self.forced_and_barred[1] | (self.variance_share <= 0)
         # Numbered by contents: the order of the columns in the table does not matter.
-        open_to_choice = self.data.order[~barred[self.data.order]]
-        if clusters is None or k > _LARGEST_JUDGED or k >= open_to_choice.size:
+        varying = self.data.order[~barred[self.data.order]]
+        open_to_choice = groups.among(varying)[1]
+        if clusters is None or self.n_selected > _LARGEST_JUDGED or k >= open_to_choice.size:
             return None
         random = np.random.default_rng(0)
         if open_to_choice.size > _POOL:
             open_to_choice = random.choice(open_to_choice, _POOL, replace=False)
+        varying = varying[np.isin(groups.of[varying], open_to_choice)]
         refits = [] if isinstance(self._refits, SubsampleError) else self._refits
         chosen = [self.candidates[support] for _, support in refits]
-        pool = np.unique(np.concatenate([open_to_choice, *chosen]))
+        pool = np.unique(np.concatenate([varying, *chosen]))
         X = self._rows_clustered(pool)
         reached = []
         for (seen, _), columns in zip(refits, chosen, strict=True):
             unseen = ~np.isin(clusters.rows, seen)
-            by_chance = random.choice(open_to_choice, k, replace=False)
+            drawn = random.choice(open_to_choice, k, replace=False)
+            by_chance = varying[np.isin(groups.of[varying], drawn)]
             if np.unique(clusters.labels[unseen]).size < 2:
                 continue
             rows, part = X[unseen], RowClusters(clusters.rows[unseen], clusters.labels[unseen])
@@ -556,7 +612,7 @@ class Findings:
 
 def around_the_cut(n_selected: int, n_features: int, most: int) -> slice:
     """Return the ranks on both sides of the place where the selection ends, counted from 0."""
-    end = min(n_features, n_selected + max(1, most // 3))
+    end = min(n_features, max(most, n_selected + max(1, most // 3)))
     return slice(max(0, end - most), end)
 
 

@@ -264,10 +264,8 @@ class _Samples:
 
     def _weights(self, labels: Labels, k: int) -> Array:
         """Return the weight of every cluster (column) in every run (row)."""
-        flat = labels + k * np.arange(len(labels))[:, None]
         of_samples = np.broadcast_to(self.weight, labels.shape).ravel()
-        weights = np.bincount(flat.ravel(), of_samples, len(labels) * k)
-        return np.asarray(weights.reshape(-1, k), dtype=np.float64)
+        return np.asarray(_counts(labels, k, of_samples), dtype=np.float64)
 
     def _fill_empty_clusters(self, labels: Labels, centers: Array) -> Mask:
         """Give clusters without samples the farthest ones; return the runs touched."""
@@ -320,9 +318,9 @@ def _squares(A: Array) -> Array:
     return np.asarray(np.einsum("...d,...d->...", A, A))
 
 
-def _counts(labels: Labels, k: int) -> Indices:
+def _counts(labels: Labels, k: int, weights: Array | None = None) -> NDArray[Any]:
     flat = labels + k * np.arange(len(labels))[:, None]
-    return np.bincount(flat.ravel(), minlength=len(labels) * k).reshape(-1, k)
+    return np.bincount(flat.ravel(), weights, len(labels) * k).reshape(-1, k)
 
 
 def _means(sums: Array, weights: Array, otherwise: Array) -> Array:

@@ -10,7 +10,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -58,8 +59,9 @@ class EvaluationData:
         self.fit_data = X if isinstance(X, FitData) else FitData(check_array(X, dtype=np.float64))
         self.X: Array = check_array(self.fit_data.cleared.X, dtype=np.float64)
         self.random_state = random_state
-        self._copies: dict[int, tuple[Array, Array, Array]] = {}
-        self._near: dict[tuple[int, int], Indices] = {}
+        # Kept for all sets: the copies of the data, and the neighbors in all columns.
+        self._copy = cache(self._copy)  # type: ignore[method-assign]
+        self._nearest_in_all = cache(partial(self._nearest, self.fit_data.order))
         table = self.X
 
         # Two criteria look at the clusterings of a set, and every set is compared with all columns.
@@ -90,9 +92,7 @@ class EvaluationData:
         self, features: Indices, n_folds: int, ridges: Sequence[float], permutation: int = 0
     ) -> float:
         """Return the share of the variance of left-out rows that a ridge regression explains."""
-        if permutation not in self._copies:
-            self._copies[permutation] = self._copy(permutation)
-        X, Y, products = self._copies[permutation]
+        X, Y, products = self._copy(permutation)
         places, n = self.fit_data.place[features], len(X)
         A, among = X[:, places], products[:, places]
         parts = np.array_split(np.random.default_rng(self.random_state).permutation(n), n_folds)
@@ -113,11 +113,9 @@ class EvaluationData:
 
     def neighbors(self, features: Indices | None, count: int, at_most: int) -> Indices:
         """Return the nearest rows of each row of a sample in some columns, or in all."""
-        if features is not None:
-            return self._nearest(features, count, at_most)
-        if (count, at_most) not in self._near:
-            self._near[count, at_most] = self._nearest(self.fit_data.order, count, at_most)
-        return self._near[count, at_most]
+        if features is None:
+            return self._nearest_in_all(count, at_most)
+        return self._nearest(features, count, at_most)
 
     def _nearest(self, columns: Indices, count: int, at_most: int) -> Indices:
         X = in_safe_units(RowSample(at_most, self.random_state).of(self.X)[:, columns])
@@ -166,17 +164,11 @@ def _held_out_errors(
     return total - 2.0 * (linear @ weights) + bent, total
 
 
-def _require_count(name: str, value: Any, least: int) -> None:
-    if not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
-
-
 @dataclass(frozen=True)
 class Criterion(ABC):
     """A number that says how good a set of features is, from the data alone.
 
-    A subclass is a frozen dataclass: its fields are its settings. It names itself, says in which
-    direction it is good, and implements `judge`.
+    A subclass is a frozen dataclass, whose fields are its settings, with a `judge`.
 
     Attributes
     ----------
@@ -200,6 +192,16 @@ class Criterion(ABC):
     name: ClassVar[str]
     larger_is_better: ClassVar[bool] = True
     needs_selector: ClassVar[bool] = False
+    # The least that settings may be which are whole numbers, or several of them.
+    _least: ClassVar[dict[str, int]] = {}
+
+    def __post_init__(self) -> None:
+        for name, least in self._least.items():
+            for value in np.atleast_1d(np.array(getattr(self, name), dtype=object)):
+                if value != "auto" and (not isinstance(value, Integral) or value < least):
+                    raise ValueError(
+                        f"{name} must be an integer of at least {least}, got {value!r}."
+                    )
 
     @abstractmethod
     def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
@@ -273,12 +275,13 @@ class HeldOutReconstruction(Criterion):
     """
 
     name = "reconstruction"
+    _least: ClassVar[dict[str, int]] = {"n_folds": 2}
 
     n_folds: int = 5
     ridges: tuple[float, ...] = (1e-3, 1e-2, 1e-1, 1.0)
 
     def __post_init__(self) -> None:
-        _require_count("n_folds", self.n_folds, 2)
+        super().__post_init__()
         if not self.ridges or not all(0 < ridge < math.inf for ridge in self.ridges):
             raise ValueError(
                 f"ridges must hold positive numbers, got {self.ridges!r}. The default is "
@@ -308,12 +311,9 @@ class PermutationGap(HeldOutReconstruction):
     """
 
     name = "permutation_gap"
+    _least: ClassVar[dict[str, int]] = {"n_folds": 2, "n_permutations": 1}
 
     n_permutations: int = 3
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require_count("n_permutations", self.n_permutations, 1)
 
     def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         shares = [
@@ -327,14 +327,14 @@ class PermutationGap(HeldOutReconstruction):
 class _OfClusterings(Criterion):
     """What the criteria that run k-means share."""
 
+    _least: ClassVar[dict[str, int]] = {"n_clusters": 2, "n_runs": 2}
+
     n_clusters: int | Literal["auto"] = "auto"
     n_runs: int = 10
     measure: Measure = "nmi"
 
     def __post_init__(self) -> None:
-        if self.n_clusters != "auto":
-            _require_count("n_clusters", self.n_clusters, 2)
-        _require_count("n_runs", self.n_runs, 2)
+        super().__post_init__()
         if self.measure not in ("nmi", "ari"):
             raise ValueError(f"measure must be 'nmi' or 'ari', got {self.measure!r}.")
 
@@ -418,16 +418,15 @@ class NeighborOverlap(Criterion):
     """
 
     name = "neighbor_overlap"
+    _least: ClassVar[dict[str, int]] = {"n_neighbors": 1, "max_samples": 2}
 
     n_neighbors: tuple[int, ...] = (5, 10, 15, 20, 25, 30)
     max_samples: int = 1024
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not self.n_neighbors:
             raise ValueError("n_neighbors must hold at least one number, got none.")
-        for number in self.n_neighbors:
-            _require_count("n_neighbors", number, 1)
-        _require_count("max_samples", self.max_samples, 2)
 
     def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         one, other = (
@@ -481,12 +480,13 @@ class SubsampleStability(Criterion):
 
     name = "stability"
     needs_selector = True
+    _least: ClassVar[dict[str, int]] = {"n_subsamples": 2}
 
     n_subsamples: int = 10
     share: float = 0.8
 
     def __post_init__(self) -> None:
-        _require_count("n_subsamples", self.n_subsamples, 2)
+        super().__post_init__()
         if not 0 < self.share < 1:
             raise ValueError(f"share must be between 0 and 1, got {self.share!r}.")
 

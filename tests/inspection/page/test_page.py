@@ -262,12 +262,13 @@ def test_what_is_too_large_is_left_out(monkeypatch):
     selector = MaxVariance(4).fit(X)
     monkeypatch.setattr(pictures_module, "_MOST_PIXELS", 5)
     # The curve of more features than regression is worth.
-    monkeypatch.setattr(Findings, "curve", np.array([0.5, 0.7, np.nan, np.nan]))
-    monkeypatch.setattr(Findings, "ceiling", np.array([0.6, np.nan, np.nan, np.nan]))
+    unknown = [np.nan] * 8
+    monkeypatch.setattr(Findings, "curve", np.array([0.5, 0.7, *unknown]))
+    monkeypatch.setattr(Findings, "ceiling", np.array([0.6, np.nan, *unknown]))
     text = make_report(selector, X, n_subsamples=0, image_shape=(5, 6))
     assert text.count("features: variance explained") == 2
     assert "</b> of the variance explained" not in text
-    assert columns_of(text)["explained"] == [50, 70, None, None]
+    assert columns_of(text)["explained"] == [50, 70, *[None] * 8]
     # No mean image behind the pixels.
     assert "crispEdges" not in text
 

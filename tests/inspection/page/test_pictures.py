@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.findings import Findings, Stability
 from bsufs.inspection.page import _pictures as module
 from bsufs.selectors import MaxVariance
@@ -92,7 +93,7 @@ def test_features_that_are_alike_lie_side_by_side():
     rng = np.random.default_rng(0)
     groups = rng.normal(size=(50, 3))
     X = np.column_stack([groups, groups, groups]) + 0.1 * rng.normal(size=(50, 9))
-    picture = module._correlations(Findings(MaxVariance(9).fit(X), X))
+    picture = module._correlations(FeatureFindings(Findings(MaxVariance(9).fit(X), X)))
     names = json.loads(html.unescape(re.search('data-names="([^"]*)"', picture).group(1)))
     groups = [int(name[1:]) % 3 for name in names]
     assert sum(a != b for a, b in pairwise(groups)) == 2
@@ -102,7 +103,7 @@ def test_rows_and_strips_are_colored_by_cluster():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 5))
     X[:10] += 20.0
-    found = Findings(MaxVariance(3).fit(X), X)
+    found = FeatureFindings(Findings(MaxVariance(3).fit(X), X))
     assert found.clusters.sizes.tolist() == [30, 10]
     picture = module._samples(found)
     points = [re.findall(rf'class="points k{k}" d="([^"]*)"', picture)[0] for k in (0, 1)]
@@ -117,13 +118,13 @@ def test_rows_and_strips_are_colored_by_cluster():
         for path in re.findall(r'class="points k\d" d="([^"]*)"', strips[0])
     )
     assert max(low) < min(high)
-    assert module._strips(Findings(MaxVariance(3).fit(X[:8]), X[:8])) == []
+    assert module._strips(FeatureFindings(Findings(MaxVariance(3).fit(X[:8]), X[:8]))) == []
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e300])
 def test_very_large_and_very_small_numbers_are_drawn(unit):
     X = unit * np.random.default_rng(0).normal(size=(30, 4))
-    found = Findings(MaxVariance(3).fit(X), X)
+    found = FeatureFindings(Findings(MaxVariance(3).fit(X), X))
     for picture in (module._samples(found), *module._strips(found)):
         assert "nan" not in picture
         assert "inf" not in picture
@@ -144,12 +145,12 @@ def test_numbers_are_written_into_large_cells():
 def test_bars_and_their_intervals():
     found = SimpleNamespace(
         names=["a<b>"],
-        n_selected=1,
-        candidates=np.arange(4),
-        selector=SimpleNamespace(ranking_=[1], support_=[True]),
+        by_chance=0.25,
+        ranking=[1],
+        support=[True],
         stability=Stability([0.5], [0.25], [0.75]),
     )
-    picture = module._drawn("bar_chart", found=found, columns=[0])
+    picture = module._drawn("bar_chart", found=found, features=[0])
     # 176 is 0 and 464 is 100 percent.
     assert 'width="144"' in picture
     assert "M248 40.5H392" in picture
@@ -160,7 +161,8 @@ def test_bars_and_their_intervals():
 
 def test_pixels_lie_row_by_row():
     found = SimpleNamespace(
-        names=np.array([*"abcdep"], dtype=object), n_features=6, chosen=np.array([5]),
+        names=np.array([*"pabcde"], dtype=object), n_features=6,
+        found=SimpleNamespace(chosen=np.array([5])),
         data=SimpleNamespace(X=np.arange(6.0)[None, :]),
     )  # fmt: skip
     picture = module._pixels(found, (2, 3))
@@ -207,7 +209,7 @@ def test_each_step_says_what_remains():
 
 def test_each_number_of_features_says_what_it_explains():
     found = SimpleNamespace(
-        n_selected=2, foremost=np.arange(3), curve=np.array([0.0, 0.5, 1.0]),
+        n_selected=2, n_foremost=3, curve=np.array([0.0, 0.5, 1.0]),
         ceiling=np.array([0.5, np.nan, 1.0]), agreement={1: -0.1, 3: 0.5},
         redundancy=np.array([0.0, 0.25, 0.5]),
     )  # fmt: skip

@@ -3,6 +3,6 @@
 from bsufs._extras import needs
 
 with needs("bsufs.inspection.page", "report"):
-    from bsufs.inspection.page._page import Comparison, ReportView, make_report, page_html
+    from bsufs.inspection.page._page import Comparison, ReportView, make_report
 
-__all__ = ["Comparison", "ReportView", "make_report", "page_html"]
+__all__ = ["Comparison", "ReportView", "make_report"]

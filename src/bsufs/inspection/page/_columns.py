@@ -12,7 +12,8 @@ import numpy as np
 
 from bsufs._names import shortened
 from bsufs._typing import Array, Mask
-from bsufs.inspection.findings import Findings, Reason
+from bsufs.inspection._features import FeatureFindings
+from bsufs.inspection.findings import Reason
 
 # Names are handed on as they are, to be copied; only what no table should hold is cut.
 _LONGEST_NAME = 1000
@@ -27,51 +28,49 @@ _WORDS = {
 }
 
 
-def columns_of(found: Findings, others: Mapping[str, Mask]) -> dict[str, Any]:
+def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, Any]:
     """Return the columns of the table of all features, and what the slider shows, best first."""
-    best_first, selector = found.best_first, found.selector
-    closest, correlation = (values[best_first] for values in found.closest)
-    rank_of_closest = np.where(closest < 0, 0, selector.ranking_[closest])
+    closest, correlation = found.closest
     words = list(_WORDS)
-    chosen_by = np.sum([mask[best_first] for mask in others.values()], axis=0) if others else None
     shown: dict[str, Any] = {
         "kept": found.n_selected,
         "names": [
             name if len(name) <= _LONGEST_NAME else shortened(name, _LONGEST_NAME)
-            for name in found.names[best_first].tolist()
+            for name in found.names.tolist()
         ],
         "reasons": list(_WORDS.values()),
-        "reason": [words.index(reason) for reason in found.reasons[best_first].tolist()],
-        "closest": rank_of_closest.tolist(),
+        "reason": [words.index(reason) for reason in found.reasons.tolist()],
+        "closest": (closest + 1).tolist(),
         "correlation": _numbers(100 * correlation, 0),
-        "variance": _numbers(100 * found.variance_share[best_first], 4, significant=True),
+        "variance": _numbers(100 * found.variance_share, 4, significant=True),
         "explained": _numbers(100 * found.curve, 1),
         "redundancy": _numbers(found.redundancy, 3),
         "agreement": [[k, round(value, 3)] for k, value in found.agreement.items()],
     }
     if not np.isnan(found.stability.frequency).any():
-        shown["again"] = _numbers(100 * found.stability.frequency[best_first], 0)
+        shown["again"] = _numbers(100 * found.stability.frequency, 0)
     if not np.isnan(found.cluster_share).any():
-        shown["clusters"] = _numbers(100 * found.cluster_share[best_first], 0)
-    scores = np.asarray(selector.scores_, dtype=np.float64)[best_first]
-    if not is_rank(scores):
-        shown["score"] = _numbers(scores, 4, significant=True)
+        shown["clusters"] = _numbers(100 * found.cluster_share, 0)
+    if not scores_are_ranks(found):
+        shown["score"] = _numbers(found.scores, 4, significant=True)
     if found.eliminated_at.any():
-        shown["step"] = found.eliminated_at[best_first].tolist()
-    if _all_alike(found.variance_share):
+        shown["step"] = found.eliminated_at.tolist()
+    if alike(found.variance_share):
         del shown["variance"]
-    if chosen_by is not None:
+    if others:
+        chosen_by = np.sum(list(others.values()), axis=0)
         shown["others"], shown["methods"] = chosen_by.tolist(), list(others)
     return shown
 
 
-def is_rank(scores: Array) -> bool:
-    """Tell whether scores, best first, fall from one to the next by the same amount."""
-    steps = np.diff(scores)
+def scores_are_ranks(found: FeatureFindings) -> bool:
+    """Tell whether the scores fall by the same amount from each column to the next."""
+    steps = np.diff(found.found.scores[found.found.best_first])
     return bool(steps.size == 0 or np.ptp(steps) <= 1e-9 * np.abs(steps).max())
 
 
-def _all_alike(shares: Array) -> bool:
+def alike(shares: Array) -> bool:
+    """Tell whether all columns that vary have the same share of the variance."""
     varying = shares[shares > 0]
     return bool(varying.size == 0 or np.ptp(varying) <= 1e-6 * varying.max())
 

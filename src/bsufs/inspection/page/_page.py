@@ -20,17 +20,16 @@ import bsufs.selectors
 from bsufs._atomic import atomic_write
 from bsufs._names import shortened
 from bsufs.inspection._docs import fill_docstring
+from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.alternative import Alternative
 from bsufs.inspection.explanation import portrait, verdict
 from bsufs.inspection.findings import MOST_PORTRAITS, Findings, Reason, check_image_shape
-from bsufs.inspection.page._columns import columns_of, packed
+from bsufs.inspection.page._columns import alike, columns_of, packed
 from bsufs.inspection.page._pictures import overlap_map, pictures
 from bsufs.inspection.page._templates import rendered
 from bsufs.metrics.label_free import column_numbers
 from bsufs.tuning.criteria import CRITERIA
 
-# Variances that differ by this share are those of columns that were standardized.
-_ALIKE = 1e-6
 _MOST_CANDIDATES = 100
 _MEANINGS = {
     "reconstruction": "how much of rows not seen the features explain",
@@ -153,15 +152,35 @@ def make_report(
     found = Findings(
         selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs, notes
     )
-    page = page_html(
-        found,
-        title=title,
-        image_shape=image_shape,
+    if image_shape is not None:
+        image_shape = check_image_shape(image_shape, found.n_features)
+    if isinstance(comparison, pd.DataFrame):
+        comparison = Comparison(comparison)
+    shown = FeatureFindings(found)
+    others = {} if comparison is None else _other_selections(shown, comparison)
+    is_public = hasattr(bsufs.selectors, found.method)
+    table = (about or {}).get("Table")
+    page = rendered(
+        found=shown,
+        title=title or (Path(str(table)).name if table else "Selected columns"),
+        verdict=verdict(shown),
+        portraits=[portrait(shown, rank) for rank in range(min(shown.n_selected, MOST_PORTRAITS))],
+        settings=_changed_parameters(found.selector),
+        data={**_data_in_numbers(shown), **(about or {})},
+        tuning=_tuning(found.search),
+        pictures=pictures(shown, image_shape),
         comparison=comparison,
-        alternatives=alternatives,
-        about=about,
+        alternatives=[one.document(found.names.tolist()) for one in alternatives],
+        overlap=overlap_map({found.method: shown.support, **others}) if others else None,
+        columns=packed(columns_of(shown, others)),
         command=command,
         preparation=preparation,
+        module="bsufs.selectors" if is_public else type(found.selector).__module__,
+        versions={
+            "bsufs": bsufs.__version__,
+            "Python": platform.python_version(),
+            **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
+        },
     )
     if path is not None:
         with atomic_write(path) as stream:
@@ -200,57 +219,14 @@ class ReportView:
         )
 
 
-def page_html(
-    found: Findings,
-    *,
-    title: str | None = None,
-    image_shape: tuple[int, int] | None = None,
-    comparison: pd.DataFrame | Comparison | None = None,
-    alternatives: Sequence[Alternative] = (),
-    about: Mapping[str, Any] | None = None,
-    command: str | None = None,
-    preparation: str | None = None,
-) -> str:
-    """Return the page on what was found; the parameters are those of `make_report`."""
-    k, d = found.n_selected, found.n_features
-    if image_shape is not None:
-        image_shape = check_image_shape(image_shape, d)
-    if isinstance(comparison, pd.DataFrame):
-        comparison = Comparison(comparison)
-    others = {} if comparison is None else _other_selections(found, comparison)
-    is_public = hasattr(bsufs.selectors, found.method)
-    table = (about or {}).get("Table")
-    return rendered(
-        found=found,
-        title=title or (Path(str(table)).name if table else "Selected columns"),
-        verdict=verdict(found),
-        portraits=[portrait(found, rank) for rank in range(min(k, MOST_PORTRAITS))],
-        settings=_changed_parameters(found.selector),
-        data={**_data_in_numbers(found), **(about or {})},
-        tuning=_tuning(found.search),
-        pictures=pictures(found, image_shape),
-        comparison=comparison,
-        alternatives=[one.document(found.names.tolist()) for one in alternatives],
-        overlap=overlap_map({found.method: found.selector.support_, **others}) if others else None,
-        columns=packed(columns_of(found, others)),
-        command=command,
-        preparation=preparation,
-        module="bsufs.selectors" if is_public else type(found.selector).__module__,
-        versions={
-            "bsufs": bsufs.__version__,
-            "Python": platform.python_version(),
-            **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
-        },
-    )
-
-
-def _other_selections(found: Findings, comparison: Comparison) -> dict[str, Any]:
+def _other_selections(found: FeatureFindings, comparison: Comparison) -> dict[str, Any]:
     """Return what other methods select, as masks."""
     masks = {}
     for name, chosen in comparison.selections.items():
         if name != found.method:
-            numbers = column_numbers(chosen, found.n_features, f"comparison.selections[{name!r}]")
-            masks[name] = np.isin(range(found.n_features), numbers)
+            d = found.found.n_features
+            numbers = column_numbers(chosen, d, f"comparison.selections[{name!r}]")
+            masks[name] = found.folded(np.isin(range(d), numbers))
     return masks
 
 
@@ -262,7 +238,7 @@ def _changed_parameters(selector: Any) -> dict[str, str]:
     return {name: value for name, value in words.items() if value != defaults.get(name)}
 
 
-def _data_in_numbers(found: Findings) -> dict[str, str]:
+def _data_in_numbers(found: FeatureFindings) -> dict[str, str]:
     """Return what is known of the data."""
     X, share = found.data.X, found.variance_share
     lines = {
@@ -271,15 +247,16 @@ def _data_in_numbers(found: Findings) -> dict[str, str]:
         "Constant columns": f"{np.sum(share <= 0)}",
         "Duplicates of a kept feature": f"{np.sum(found.reasons == Reason.DUPLICATE)}",
     }
+    if found.found.n_features > found.n_features:
+        lines["Features"] += f", as {found.found.n_features} columns with those of categories"
     if sparse.issparse(X):
         lines["Stored as"] = f"sparse, {X.nnz / (X.shape[0] * X.shape[1]):.2%} of the entries"
     varying = share[share > 0]
-    if varying.size > 1 and np.ptp(varying) <= _ALIKE * varying.max():
+    if varying.size > 1 and alike(share):
         lines["Variance"] = "the same in all columns that vary"
     elif varying.size:
         # Of equal ones the better ranked.
-        largest = found.best_first[share[found.best_first].argmax()]
-        name = shortened(found.names[largest], 60)
+        name = shortened(found.names[share.argmax()], 60)
         lines["Largest variance"] = f"{name}, {share.max():.2%} of the total"
     return lines
 

@@ -15,8 +15,9 @@ from scipy.spatial.distance import squareform
 
 from bsufs._names import shortened
 from bsufs._typing import Array, Indices, Mask
-from bsufs.inspection.findings import MOST_PORTRAITS, Findings, around_the_cut
-from bsufs.inspection.page._columns import is_rank
+from bsufs.inspection._features import FeatureFindings
+from bsufs.inspection.findings import MOST_PORTRAITS, around_the_cut
+from bsufs.inspection.page._columns import scores_are_ranks
 from bsufs.inspection.page._templates import environment
 
 MOST_BARS = 24
@@ -30,16 +31,16 @@ _MOST_POINTS = 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 466, 34, 254
 
 
-def pictures(found: Findings, image_shape: tuple[int, int] | None) -> dict[str, Any]:
+def pictures(found: FeatureFindings, image_shape: tuple[int, int] | None) -> dict[str, Any]:
     """Return the pictures that a selection has something to show in."""
     drawn: dict[str, Any] = {"numbers": _by_number(found), "strips": _strips(found)}
     if not np.isnan(found.cluster_share).any():
         drawn["clusters"] = _by_rank(found, found.cluster_share, "share between clusters")
-    elif not is_rank(found.selector.scores_[found.best_first]):
-        drawn["scores"] = _by_rank(found, found.selector.scores_, "score")
+    elif not scores_are_ranks(found):
+        drawn["scores"] = _by_rank(found, found.scores, "score")
     if not np.isnan(found.stability.frequency).any():
         ranks = around_the_cut(found.n_selected, found.n_features, MOST_BARS)
-        drawn["stability"] = _drawn("bar_chart", found=found, columns=found.best_first[ranks])
+        drawn["stability"] = _drawn("bar_chart", found=found, features=found.best_first[ranks])
     if found.chance is not None:
         drawn["chance"] = _drawn("dot_chart", chance=found.chance)
     if found.n_selected > 1:
@@ -63,9 +64,9 @@ def overlap_map(masks: Mapping[str, Mask]) -> Markup:
     return _heat_map(overlaps, list(masks), title, "overlap", 0)
 
 
-def _by_number(found: Findings) -> Markup:
+def _by_number(found: FeatureFindings) -> Markup:
     """Draw what the best 1, 2, ... features reach; the script moves the mark."""
-    agreement = np.full(found.foremost.size, np.nan)
+    agreement = np.full(found.n_foremost, np.nan)
     for number, value in found.agreement.items():
         agreement[number - 1] = 100 * max(value, 0.0)
     lines = [
@@ -86,7 +87,7 @@ def _by_number(found: Findings) -> Markup:
     )
 
 
-def _strips(found: Findings) -> list[Markup]:
+def _strips(found: FeatureFindings) -> list[Markup]:
     """Draw the values of each of the best selected features, cluster by cluster."""
     if found.clusters is None:
         return []
@@ -98,21 +99,30 @@ def _strips(found: Findings) -> list[Markup]:
     jitter = np.random.default_rng(0).uniform(-1, 1, some.size).round(1)
     heights = (lane * (labels[some] + 0.5) + (lane / 2 - 2) * jitter).round()
     strips = []
-    for values in found.rows_of_foremost.T[: min(found.n_selected, MOST_PORTRAITS)]:
-        # Halves, since the range of very large numbers would overflow.
-        low, high = values.min() / 2, values.max() / 2
-        places = 4 + 292 * (values / 2 - low) / ((high - low) or 1.0)
-        means = np.bincount(labels, places) / found.clusters.sizes
+    for feature in range(min(found.n_selected, MOST_PORTRAITS)):
+        values, levels = found.values_of(feature)
+        if levels:
+            # Each level has room of its own, in which its rows lie side by side.
+            reach = 300 / len(levels)
+            spread = np.random.default_rng(1).uniform(-0.4, 0.4, values.size)
+            places, means = reach * (values + 0.5 + spread), None
+        else:
+            # Halves, since the range of very large numbers would overflow.
+            low, high = values.min() / 2, values.max() / 2
+            places = 4 + 292 * (values / 2 - low) / ((high - low) or 1.0)
+            means = (np.bincount(labels, places) / found.clusters.sizes).tolist()
         points = _dots(places[some].round(), heights, labels[some])
         strips.append(
-            _drawn("strip", points=points, means=means.tolist(), lane=lane, n_clusters=n_clusters)
+            _drawn(
+                "strip", points=points, means=means, levels=levels, lane=lane, n_clusters=n_clusters
+            )
         )
     return strips
 
 
-def _samples(found: Findings) -> Markup:
+def _samples(found: FeatureFindings) -> Markup:
     """Draw the rows along the two leading components of the selected features."""
-    rows = found.rows_of_foremost[:, : found.n_selected]
+    rows = found.rows_of_foremost[:, : found.ends[found.n_selected - 1]]
     rows = np.ldexp(rows, -int(np.frexp(np.abs(rows).max())[1]))
     left, values, _ = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
     some = np.unique(np.linspace(0, len(rows) - 1, _MAP_POINTS).round().astype(int))
@@ -142,18 +152,18 @@ def _dots(across: Any, up: Any, labels: Indices) -> list[tuple[int, str]]:
     return paths
 
 
-def _correlations(found: Findings) -> Markup:
+def _correlations(found: FeatureFindings) -> Markup:
     """Draw correlations among the best selected features, those alike side by side."""
     shown = found.correlations[:MOST_CELLS, :MOST_CELLS]
     apart = np.maximum(1.0 - np.abs(shown), 0.0)
     tree = hierarchy.linkage(squareform(apart, checks=False), "average", optimal_ordering=True)
     order = hierarchy.leaves_list(tree)
-    names = found.names[found.chosen[order]].tolist()
+    names = found.names[order].tolist()
     title = f"Correlations among {len(names)} selected features"
     return _heat_map(shown[np.ix_(order, order)], names, title, "correlation", -1)
 
 
-def _path(found: Findings) -> Markup:
+def _path(found: FeatureFindings) -> Markup:
     k, remaining = found.n_selected_groups, found.path["n_alive"]
     weight, carried = found.path["lambda_row"], found.path["component_variance_ratio"]
     return _line_chart(
@@ -172,17 +182,16 @@ def _path(found: Findings) -> Markup:
     )
 
 
-def _by_rank(found: Findings, values: Array, label: str) -> Markup:
+def _by_rank(found: FeatureFindings, values: Array, label: str) -> Markup:
     """Draw a number for each feature, best first."""
     k, d = found.n_selected, found.n_features
-    values = values[found.best_first]
     low, high = float(values.min()), float(values.max())
     lines = [_Series("kept", values[:k], "kept", dots=True)]
     if k < d:
         lines.append(_Series("left out", values[k:], "out", first=k + 1, dots=True))
 
     def describe(which: str, rank: int, value: float) -> str:
-        name = shortened(found.names[found.best_first[rank - 1]], 80)
+        name = shortened(found.names[rank - 1], 80)
         return f"{name}: rank {rank}, {label} {value:.4g}, {which}"
 
     return _line_chart(
@@ -196,7 +205,8 @@ def _by_rank(found: Findings, values: Array, label: str) -> Markup:
     )
 
 
-def _pixels(found: Findings, shape: tuple[int, int]) -> Markup:
+def _pixels(found: FeatureFindings, shape: tuple[int, int]) -> Markup:
+    # Here each column is a feature.
     background = np.zeros(found.n_features)
     if background.size <= _MOST_PIXELS:
         background = np.ravel(found.data.X.mean(axis=0))
@@ -205,7 +215,10 @@ def _pixels(found: Findings, shape: tuple[int, int]) -> Markup:
         "pixel_map",
         shape=shape,
         background=_cells(0.5 * level.reshape(shape)),
-        pixels=[(found.names[pixel], *divmod(pixel, shape[1])) for pixel in found.chosen.tolist()],
+        pixels=[
+            (found.names[rank], *divmod(pixel, shape[1]))
+            for rank, pixel in enumerate(found.found.chosen.tolist())
+        ],
     )
 
 
