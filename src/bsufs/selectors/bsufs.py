@@ -528,7 +528,8 @@ def bsufs_path(X: Any, *, sample_weight: Any = None, **parameters: Any) -> Spars
         raise TypeError(
             f"bsufs_path follows the whole path and takes no {', '.join(sorted(fixed))}."
         )
-    selector = BSUFS(1.0, **parameters).fit(X, sample_weight=sample_weight)
+    # A share is below one; this one, rounded to whole columns, is all of them.
+    selector = BSUFS(1.0 - 1e-12, **parameters).fit(X, sample_weight=sample_weight)
     n_alive = selector.path_["n_alive"]
     return SparsityPath(
         lambda_row=selector.path_["lambda_row"],
