@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 
 # Code, docstrings and templates; anything that makes the wheel larger does not belong in it.
-WHEEL_BYTES = 330_000
+WHEEL_BYTES = 385_000
 SOURCE_BYTES = 2_500_000
 # Pictures and the table of all cells in docs/reproduction are the largest files that belong there.
 LARGEST_FILE_BYTES = 400_000
