@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bsufs.selectors import MaxVariance, check_selector
+from bsufs.selectors import BSUFS, MaxVariance, check_selector
 
 
 class FirstColumns(MaxVariance):
@@ -68,3 +68,5 @@ def test_a_share_is_below_one():
     with pytest.raises(ValueError, match="n_features_to_select"):
         MaxVariance(n_features_to_select=1.0).fit(X)
     assert MaxVariance(n_features_to_select=0.75).fit(X).support_.sum() == 3
+    # Of the variance, all is a share that means one thing.
+    assert BSUFS(2, n_components=1.0).fit(X).n_components_ == 4

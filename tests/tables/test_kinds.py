@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bsufs.tables import TableError, open_table, prepare
+from bsufs.tables import Column, TableError, open_table, prepare
 
 N = 24
 
@@ -265,3 +265,15 @@ def test_data_frames_are_taken_like_files(kind, tmp_path):
 def test_cells_of_several_kinds_in_one_column_become_text():
     frame = pd.DataFrame({"a": [1, "x", None, 2.5] * 5, "b": range(20), "c": [1, 2] * 10})
     assert prepare(frame).columns[0].categories == ("1", "2.5", "x")
+
+
+def test_columns_are_looked_up_by_name_not_by_comparing_each_with_all(monkeypatch, tmp_path):
+    monkeypatch.setattr(Column, "__eq__", lambda *_: pytest.fail("columns were compared"))
+    assert _open(_frame(row=range(N)), tmp_path).n_features == 6
+
+
+def test_rows_are_counted_afresh_where_a_long_row_makes_a_second_start_necessary(tmp_path):
+    lines = ["a,b", *(f"{i},{i * i}" for i in range(9)), f"9,{'x' * 2**21}"]
+    (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(TableError, match=r"row 10 of 'b'|in column 'b' \(row 10\)"):
+        open_table(tmp_path / "t.csv", kinds={"a": "number"}, strict=True)

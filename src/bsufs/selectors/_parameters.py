@@ -18,8 +18,8 @@ from bsufs.solvers.solution import Solution
 
 # What `n_components` may be for the methods that start from principal components: a number, a share
 # of the variance, or the number above the noise edge.
-NUMBER_OF_COMPONENTS = NUMBER_OF_FEATURES
 COUNT = [Interval(Integral, 1, None, closed="left")]
+NUMBER_OF_COMPONENTS = [*COUNT, Interval(Real, 0, 1, closed="right"), StrOptions({"auto"})]
 COUNT_OR_AUTO = [*COUNT, StrOptions({"auto"})]
 POSITIVE = [Interval(Real, 0, None, closed="neither")]
 POSITIVE_OR_AUTO = [*POSITIVE, StrOptions({"auto"})]

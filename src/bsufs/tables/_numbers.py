@@ -41,6 +41,10 @@ class NumericColumns:
 
     def __init__(self, source: str) -> None:
         self._source = source
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget what was seen, to begin again with the first row."""
         self._n_rows = 0
         self._names: list[str] = []
         # The columns that are none of numbers, as far as they have been seen.

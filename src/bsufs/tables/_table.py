@@ -261,7 +261,8 @@ class Table:
     def _settle_kinds(self, kinds: Mapping[str, Kind], strict: bool, hold: bool) -> None:
         """Find out what each column is; what says nothing is carried instead."""
         reader = NumericColumns(self.rows.file.source)
-        plain = [one for one in self.columns if kinds.get(one.name, "number") == "number"]
+        others = {name for name, kind in kinds.items() if kind != "number"}
+        plain = [column for column in self.columns if column.name not in others]
         row_numbers = RowNumbers([column.name for column in plain])
         if hold:
             numbers = self._read_all(plain, reader)
@@ -271,7 +272,7 @@ class Table:
                 row_numbers.add(values)
         if strict:
             reader.check()
-        texts = [c.name for c in self.columns if c.name in reader.bad or c not in plain]
+        texts = [c.name for c in self.columns if c.name in reader.bad or c.name in others]
         learned = {name: LearnedColumn() for name in texts}
         for cells in self._record_batches(texts) if texts else ():
             for name, column in learned.items():
@@ -323,6 +324,8 @@ class Table:
             return self._stacked(columns, reader)
         except LongRowError:
             self.rows.read_ahead(self.memory)
+            if reader is not None:
+                reader.restart()
             return self._stacked(columns, reader)
 
     def _stacked(self, columns: Sequence[Column], reader: NumericColumns | None) -> Array:
