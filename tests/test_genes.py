@@ -9,9 +9,9 @@ from scipy import sparse
 import bsufs
 from bsufs.selectors import ClusterAlignment, NeighborAlignment
 
-ad = pytest.importorskip("anndata")
-pd = pytest.importorskip("pandas")
-genes = pytest.importorskip("bsufs.genes")
+ad = pytest.importorskip("anndata", reason="needs the extra h5ad")
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+genes = pytest.importorskip("bsufs.genes", reason="needs the extra h5ad")
 
 # What anndata says of pandas is no business of this package.
 pytestmark = pytest.mark.filterwarnings("default")

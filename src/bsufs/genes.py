@@ -149,7 +149,7 @@ def select_genes(
         candidates &= means <= max_mean
     candidates |= forced
     genes = np.flatnonzero(candidates)
-    if isinstance(n, float) and 0.0 < n <= 1.0:
+    if isinstance(n, float) and 0.0 < n < 1.0:
         n = max(1, round(n * genes.size))
     _check_number(n, genes.size, forced)
     if noise_units:

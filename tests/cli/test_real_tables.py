@@ -35,7 +35,7 @@ VEGA = {
 def _frame(package, name):
     if package == "scikit-learn":
         return getattr(datasets, f"load_{name}")(as_frame=True).frame
-    vega = pytest.importorskip("vega_datasets")
+    vega = pytest.importorskip("vega_datasets", reason="vega_datasets is not installed")
     return getattr(vega.local_data, name)()
 
 

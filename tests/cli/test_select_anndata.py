@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 ad = pytest.importorskip("anndata", reason="needs the extra h5ad")
-pd = pytest.importorskip("pandas")
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
 # What anndata says of pandas is no business of this package.
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -73,7 +73,7 @@ def test_a_layer_is_used_and_an_unknown_one_refused(invoke, cells):
 
 
 def test_a_folder_of_zarr_is_read(invoke, cells, tmp_path):
-    pytest.importorskip("zarr")
+    pytest.importorskip("zarr", reason="zarr is not installed")
     ad.read_h5ad(cells).write_zarr(tmp_path / "cells.zarr")
     expected = invoke("select", cells, "-k", 3, "-q")
     result = invoke("select", tmp_path / "cells.zarr", "-k", 3, "-q")

@@ -89,7 +89,7 @@ def test_data_alone_are_compared_with_the_default():
 
 
 def test_any_selector_and_sparse_data_and_names():
-    pd = pytest.importorskip("pandas")
+    pd = pytest.importorskip("pandas", reason="pandas is not installed")
     X = two_groupings(60)
     several = alternatives(MaxVariance(5).fit(X), sparse.csr_array(X), n=2)
     assert [len(one.selected_features_) for one in several] == [5, 5]
@@ -126,6 +126,6 @@ def test_other_data_are_refused():
         alternatives(selector)
     with pytest.raises(ValueError, match="X must have the 40 features"):
         alternatives(selector, X[:, :30])
-    array = pytest.importorskip("dask.array")
+    array = pytest.importorskip("dask.array", reason="needs the extra dask")
     with pytest.raises(ValueError, match="random sample of its rows"):
         alternatives(array.from_array(X))

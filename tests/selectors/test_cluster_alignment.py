@@ -300,6 +300,6 @@ def test_named_components_in_batches_and_on_dask():
     held = clone(selector).fit(X).ranking_
     streamed = clone(selector).fit_batches(np.array_split(X, 5))
     np.testing.assert_array_equal(streamed.ranking_, held)
-    array = pytest.importorskip("dask.array")
+    array = pytest.importorskip("dask.array", reason="needs the extra dask")
     blocks = array.from_array(X, chunks=(40, 40))
     np.testing.assert_array_equal(clone(selector).fit(blocks).ranking_, held)

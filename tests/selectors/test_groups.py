@@ -85,7 +85,7 @@ def test_the_order_of_columns_the_units_and_the_form_of_groups_do_not_matter(kin
 
 @pytest.mark.parametrize("kind", [BSUFS, ClusterAlignment])
 def test_batches_sparse_and_dask_input_have_the_same_groups(kind):
-    da = pytest.importorskip("dask.array")
+    da = pytest.importorskip("dask.array", reason="needs the extra dask")
     X = np.round(clusters(), 1)
     expected = kind(2, groups=LABELS).fit(X).ranking_
     streamed = kind(2, groups=LABELS).fit_batches(np.array_split(X, 3))
@@ -97,7 +97,7 @@ def test_batches_sparse_and_dask_input_have_the_same_groups(kind):
 
 
 def test_dask_columns_are_kept_in_groups_as_in_memory():
-    da = pytest.importorskip("dask.array")
+    da = pytest.importorskip("dask.array", reason="needs the extra dask")
     X = clusters(n=20, d=30)
     groups = np.arange(30) % 11
     for kind in (BSUFS, ClusterAlignment):

@@ -58,7 +58,7 @@ def test_batches_sparse_rows_and_units_change_nothing():
 
 @pytest.mark.parametrize("shape", [(150, 12), (40, 90)])
 def test_dask_finds_what_memory_finds(shape):
-    da = pytest.importorskip("dask.array")
+    da = pytest.importorskip("dask.array", reason="needs the extra dask")
     X = np.random.default_rng(0).standard_normal(shape) * np.linspace(1.0, 3.0, shape[1])
     X[:, ::3] += 4.0 * np.sin(np.arange(shape[0]))[:, None]
     expected = NeighborAlignment(5, max_samples=30).fit(X)
@@ -67,7 +67,7 @@ def test_dask_finds_what_memory_finds(shape):
 
 
 def test_columns_in_workers_are_brought_here(monkeypatch):
-    da = pytest.importorskip("dask.array")
+    da = pytest.importorskip("dask.array", reason="needs the extra dask")
     monkeypatch.setattr("bsufs.scatter._columns._SMALL_HERE", 0)
     X = np.random.default_rng(1).standard_normal((30, 80)) * np.linspace(1.0, 3.0, 80)
     expected = NeighborAlignment(5, max_samples=25, never_keep=[3]).fit(X)

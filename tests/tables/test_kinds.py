@@ -252,7 +252,9 @@ def test_data_frames_are_taken_like_files(kind, tmp_path):
     given = {
         "pandas": lambda: frame,
         "arrow": lambda: pa.Table.from_pandas(frame),
-        "polars": lambda: pytest.importorskip("polars").from_pandas(frame),
+        "polars": lambda: pytest.importorskip(
+            "polars", reason="polars is not installed"
+        ).from_pandas(frame),
         "dict": lambda: frame.to_dict("list"),
     }[kind]()
     table = prepare(given)

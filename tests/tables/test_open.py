@@ -409,7 +409,7 @@ def test_options_of_text_are_refused_elsewhere(tmp_path):
 
 
 def test_sheets_of_a_workbook(tmp_path):
-    pytest.importorskip("openpyxl")
+    pytest.importorskip("openpyxl", reason="needs the extra excel")
     frame = pd.DataFrame({"a": [1, 3, 9], "b": [2.5, 4, None], "c": ["x", "y", "x"]})
     with pd.ExcelWriter(tmp_path / "t.xlsx") as book:
         frame.to_excel(book, sheet_name="first", index=False)

@@ -60,7 +60,7 @@ class EvaluationData:
         self.X: Array = check_array(self.fit_data.cleared.X, dtype=np.float64)
         self.random_state = random_state
         # Kept for all sets: the copies of the data, and the neighbors in all columns.
-        self._copy = cache(self._copy)  # type: ignore[method-assign]
+        self._copy = cache(self._copy)  # type: ignore[method-assign] # once each
         self._nearest_in_all = cache(partial(self._nearest, self.fit_data.order))
         table = self.X
 
