@@ -38,7 +38,7 @@ def run_command(*words):
     from pyarrow import csv, parquet  # noqa: F401
 
     from bsufs.cli import _selection  # noqa: F401
-    from bsufs.cli.app import run
+    from bsufs.cli._program import run
 
     baseline = resident_megabytes()
     try:

@@ -14,7 +14,7 @@ from typer.main import get_command
 
 import bsufs
 import bsufs_paper.cli
-from bsufs.cli.app import BSUFS, build_app
+from bsufs.cli._program import BSUFS, build_app
 
 # Workers and commands that examples start are processes of their own; a picture has no window.
 os.environ.setdefault("MPLBACKEND", "Agg")

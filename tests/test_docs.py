@@ -108,7 +108,7 @@ def write_cells(folder):
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))])
 def test_the_commands_run(page, tmp_path, monkeypatch, capsys):
-    from bsufs.cli.app import run
+    from bsufs.cli._program import run
 
     write_tables(tmp_path)
     if any("cells.h5ad" in words for words in commands(page)):

@@ -38,7 +38,7 @@ def write_table(path, n, d):
 
 def select_from_file(n, d, kind, memory):
     """Run the command on a file that another process has written."""
-    from bsufs.cli.app import run
+    from bsufs.cli._program import run
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"table.{kind}"

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bsufs.cli.app import run
+from bsufs.cli._program import run
 
 
 @pytest.fixture

@@ -56,7 +56,7 @@ def test_what_is_written_keeps_cells_and_order(invoke, table, tmp_path):
 
 
 def test_the_table_goes_to_standard_output_as_csv(capfdbinary, table):
-    from bsufs.cli.app import run
+    from bsufs.cli._program import run
 
     with pytest.raises(SystemExit):
         run(["select", str(table), "-k", "1", *OTHERS, "-q", "-o", "-"])

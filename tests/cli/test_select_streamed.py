@@ -404,7 +404,7 @@ def test_what_is_stopped_half_way_leaves_the_old_file(invoke, numbers, tmp_path,
 
 _PEAK = """
 import resource, sys
-from bsufs.cli.app import run
+from bsufs.cli._program import run
 try:
     run(sys.argv[1:])
 except SystemExit as ended:

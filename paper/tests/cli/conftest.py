@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bsufs.cli.app import run
+from bsufs.cli._program import run
 from bsufs_paper.cli import PROGRAM
 
 

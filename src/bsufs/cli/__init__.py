@@ -16,7 +16,7 @@ def main() -> None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115 - open to the end
     try:
         with needs("the command line", "cli"):
-            from bsufs.cli.app import run
+            from bsufs.cli._program import run
     except MissingExtraError as error:
         print(f"bsufs: {error}", file=sys.stderr)
         sys.exit(2)

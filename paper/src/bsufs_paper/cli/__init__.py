@@ -1,6 +1,6 @@
 """The command line ``bsufs-paper``."""
 
-from bsufs.cli.app import Program, run
+from bsufs.cli._program import Program, run
 
 _EXAMPLES = """
 [bold]Examples[/bold]

@@ -9,7 +9,8 @@ import warnings
 import pytest
 
 import bsufs
-from bsufs.cli import app, main, select
+from bsufs.cli import _program as program
+from bsufs.cli import main, select
 from bsufs.cli._console import Console
 
 PROGRAM = [sys.executable, "-m", "bsufs"]
@@ -69,10 +70,10 @@ def test_ctrl_c_while_a_compiled_module_is_loaded(invoke, monkeypatch):
 def test_ctrl_c_before_the_program_has_begun(monkeypatch, capsys):
     class Interrupted:
         def find_spec(self, name, path=None, target=None):
-            if name == "bsufs.cli.app":
+            if name == "bsufs.cli._program":
                 raise KeyboardInterrupt
 
-    monkeypatch.delitem(sys.modules, "bsufs.cli.app")
+    monkeypatch.delitem(sys.modules, "bsufs.cli._program")
     monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
     with pytest.raises(SystemExit) as ended:
         main()
@@ -100,7 +101,7 @@ def test_the_package_is_a_program(monkeypatch, capsys):
 
 
 def test_without_typer_it_says_what_to_install(monkeypatch, capsys):
-    monkeypatch.delitem(sys.modules, "bsufs.cli.app")
+    monkeypatch.delitem(sys.modules, "bsufs.cli._program")
     monkeypatch.setitem(sys.modules, "typer", None)
     with pytest.raises(SystemExit) as ended:
         main()
@@ -116,7 +117,7 @@ def test_a_terminal_sees_that_work_goes_on(monkeypatch, capsys):
 
 
 def test_a_file_in_the_package_is_a_command():
-    names = {command.name for command in app.build_app().registered_commands}
+    names = {command.name for command in program.build_app().registered_commands}
     assert {"select", "compare"} <= names
 
 
@@ -125,7 +126,7 @@ def test_commands_import_nothing_heavy():
     code = (
         "import sys, types, pathlib; package = types.ModuleType('bsufs');"
         f"package.__path__ = [{os.path.dirname(bsufs.__file__)!r}]; sys.modules['bsufs'] = package;"
-        "from bsufs.cli.app import build_app; build_app();"
+        "from bsufs.cli._program import build_app; build_app();"
         "print({'numpy', 'scipy', 'pandas', 'pyarrow', 'sklearn', 'matplotlib'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -158,7 +159,7 @@ def test_interrupted_while_writing_nothing_is_left(tmp_path, table, sent, status
     reached = tmp_path / "reached"
     # Writing is held up at the moment the temporary file is complete.
     code = (
-        "import os, sys, time; from pathlib import Path; from bsufs.cli.app import run;"
+        "import os, sys, time; from pathlib import Path; from bsufs.cli._program import run;"
         "os.fsync = lambda _: (Path(sys.argv[1]).touch(), time.sleep(60)); run(sys.argv[2:])"
     )
     words = ["select", table, "-k", 2, "--ignore", "id,kind", "-o", target, "--force"]

@@ -70,7 +70,7 @@ def build_app(program: Program = BSUFS) -> typer.Typer:
     )
     app.callback(help=program.help, epilog=program.examples)(_options_of(program))
     for module_info in pkgutil.iter_modules(import_module(program.package).__path__):
-        if module_info.name != "app" and not module_info.name.startswith("_"):
+        if not module_info.name.startswith("_"):
             import_module(f"{program.package}.{module_info.name}").register(app)
     _unwrap_help(app)
     return app
