@@ -129,7 +129,7 @@ def test_missing_values(invoke, tmp_path):
     assert "--missing median" in invoke("select", path, "-k", 1, "--strict").err
     out = tmp_path / "o.csv"
     result = invoke("select", path, "-k", 3, "--missing", "median", "-o", out)
-    assert "filled with medians" in result.err
+    assert "medians stand for them" in result.err
     assert out.read_text() == path.read_text()
     invoke("select", path, "-k", 3, "--missing", "drop-rows", "-o", out, "--force")
     assert out.read_text() == "a,b,c\n1,2,3\n4,2,1\n"

@@ -168,7 +168,7 @@ def test_rows_at_the_ends_of_batches_are_left_out_too(invoke, tmp_path):
     assert f"is read in batches of {n_batch} rows" in result.err
     assert out.read_text().splitlines() == complete
     # Said once, however often the file is gone through.
-    assert result.err.count("4 missing and 0 infinite values: 4 rows left out") == 1
+    assert result.err.count("4 values are missing: 4 rows left out") == 1
 
 
 def spoil(frame, row, column, cell):

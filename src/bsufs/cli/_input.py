@@ -264,12 +264,12 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
             f"{table.batch_rows} rows"
         )
     gaps = table.missing
-    if gaps.n_missing or gaps.n_infinite:
+    if gaps.in_words():
         done = {
             "drop-rows": f"{gaps.n_rows_dropped} rows left out",
             "drop-columns": f"{len(gaps.columns_dropped)} columns left out",
-        }.get(given.missing, "filled with medians while selecting")
-        console.say(f"{gaps.n_missing} missing and {gaps.n_infinite} infinite values: {done}")
+        }.get(given.missing, "medians stand for them while selecting")
+        console.say(f"{gaps.in_words()}: {done}")
     if given.scale == "auto":
         done = {
             "standard": "columns are brought to variance 1 while selecting",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from bsufs._names import did_you_mean
 from bsufs.cli._groups import known
 from bsufs.cli._options import one_of
 from bsufs.selectors import all_selectors
@@ -74,8 +74,7 @@ def _check_settings(
         option = _NOT_SETTABLE.get(name)
         if option:
             raise ValueError(f"--set {name} has an option of its own: use {option}.")
-        near = difflib.get_close_matches(name, valid, n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
+        hint = did_you_mean(name, valid)
         able = [other for other, kind in all_selectors().items() if name in kind().get_params()]
         if able and name not in _NOT_SETTABLE:
             hint = f" Methods that have it: {', '.join(able)}."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -15,6 +14,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from bsufs._atomic import STANDARD, check_target
+from bsufs._names import did_you_mean
 from bsufs.cli._limit import parse_limit
 
 Missing = StrEnum(
@@ -168,9 +168,8 @@ def one_of(name: str, choices: Sequence[str], what: str) -> str:
     by_lower = {choice.lower(): choice for choice in choices}
     if name.lower() in by_lower:
         return by_lower[name.lower()]
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    hint = f"Did you mean {by_lower[near[0]]}? " if near else ""
-    raise ValueError(f"{what} {name!r} is not known. {hint}There are {', '.join(choices)}.")
+    hint = did_you_mean(name, choices)
+    raise ValueError(f"{what} {name!r} is not known.{hint} There are {', '.join(choices)}.")
 
 
 # What says how a file is to be read stands apart in the help.

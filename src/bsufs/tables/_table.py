@@ -264,10 +264,10 @@ class Table:
         others = {name for name, kind in kinds.items() if kind != "number"}
         plain = [column for column in self.columns if column.name not in others]
         row_numbers = RowNumbers([column.name for column in plain])
-        if hold:
-            numbers = self._read_all(plain, reader)
+        numbers = self._read_all(plain, reader) if hold and plain else None
+        if numbers is not None:
             row_numbers.add(numbers)
-        else:
+        elif plain:
             for values in self._parsed(plain, reader):
                 row_numbers.add(values)
         if strict:
@@ -293,8 +293,10 @@ class Table:
             places = {column.name: place for place, column in enumerate(plain)}
             self._held = self._joined(numbers, places, set(texts))
 
-    def _joined(self, numbers: Array, places: Mapping[str, int], texts: set[str]) -> Array:
+    def _joined(self, numbers: Array | None, places: Mapping[str, int], texts: set[str]) -> Array:
         """Return the matrix of all features, of numbers that were read and cells that were not."""
+        if numbers is None:
+            return np.concatenate(list(self._parsed(self._features)))
         as_read = [places[name] for name in self.names if name not in texts]
         if len(as_read) == self.n_features == numbers.shape[1]:
             return numbers
