@@ -19,28 +19,21 @@ from bsufs.cli._limit import parse_limit
 
 Missing = StrEnum(
     "Missing",
-    {
-        "error": "error",
-        "median": "median",
-        "drop_rows": "drop-rows",
-        "drop_columns": "drop-columns",
-    },
+    {"error": "error", "median": "median", "rows": "drop-rows", "columns": "drop-columns"},
 )
 Scale = StrEnum("Scale", ["auto", "none", "standard"])
 Order = StrEnum("Order", ["rank", "table"])
-QuietOption = Annotated[
-    bool, typer.Option("-q", "--quiet", metavar="", help="No words on standard error.")
-]
+QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="No words on standard error.")]
 
 
-def option(names: str, metavar: str, text: str, default: Any = None, **more: Any) -> Any:
-    """Declare an option; several names are separated by blanks, a flag has no metavar."""
+def option(names: str, metavar: str | None, text: str, default: Any = None, **more: Any) -> Any:
+    """Declare an option; several names are separated by blanks."""
     return typer.Option(default, *names.split(), metavar=metavar, help=text, **more)
 
 
 def flag(names: str, text: str, **more: Any) -> Any:
     """Declare an option without a value."""
-    return option(names, "", text, False, **more)
+    return option(names, None, text, False, **more)
 
 
 def add_command(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bsufs.cli import _options as options
-from bsufs.cli._console import Console, as_csv, dump, print_table, write_text
+from bsufs.cli._console import Console, as_csv, dump, examples, print_table, write_text
 from bsufs.cli._options import option
 
 if TYPE_CHECKING:
@@ -21,15 +21,11 @@ DEFAULT_METHODS = (
     "PCARowNorms,RandomSelector"
 )
 FAILED_STATUS = 2
-_EPILOG = """
-[bold]Examples[/bold]
-
-[cyan]bsufs compare genes.csv -k 50 --ignore patient --label type[/cyan]
-
-[cyan]bsufs compare table.parquet -k 20 --methods BSUFS,MCFS --csv comparison.csv[/cyan]
-
-[cyan]bsufs compare table.csv -k 20 --report page.html[/cyan]
-"""
+_EPILOG = examples(
+    "bsufs compare genes.csv -k 50 --ignore patient --label type",
+    "bsufs compare table.parquet -k 20 --methods BSUFS,MCFS --csv comparison.csv",
+    "bsufs compare table.csv -k 20 --report page.html",
+)
 
 
 def register(app: typer.Typer) -> None:

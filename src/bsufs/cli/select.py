@@ -12,34 +12,22 @@ import typer
 from bsufs._atomic import STANDARD
 from bsufs._names import one_line
 from bsufs.cli import _options as options
-from bsufs.cli._console import Console, dump, print_table, write_text
+from bsufs.cli._console import Console, dump, examples, print_table, write_text
 from bsufs.cli._options import flag, names_option, option
 
-_EPILOG = """
-[bold]Examples[/bold]
-
-[cyan]bsufs select genes.csv -k 50 --ignore patient --label type -o reduced.csv[/cyan]
-
-[cyan]zcat genes.tsv.gz | bsufs select - -k 20 > names.txt[/cyan]
-
-[cyan]bsufs select table.csv -k 30 --purpose neighbors -o reduced.csv[/cyan]
-
-[cyan]bsufs select table.parquet --method ColumnSubset --scale standard --json result.json[/cyan]
-
-[cyan]bsufs select table.csv -k 20 --report page.html --compare ColumnSubset,MCFS[/cyan]
-
-[cyan]bsufs select cells.h5ad -k 300 --never-keep-matching '^(MT-|RP[SL])' -o panel.h5ad[/cyan]
-
-[cyan]bsufs select table.csv -k 10,20,50 --tune[/cyan]
-
-[cyan]bsufs select table.csv -k 20 --alternatives 3 --report page.html[/cyan]
-
-[cyan]bsufs select larger-than-memory.parquet -k 50 -o small.parquet[/cyan]
-
-[cyan]bsufs select table.csv -k 9 --must-keep age,sex --set n_components=5[/cyan]
-
-[cyan]bsufs select sensors.csv --group-by . --costs prices.csv --budget 500[/cyan]
-"""
+_EPILOG = examples(
+    "bsufs select genes.csv -k 50 --ignore patient --label type -o reduced.csv",
+    "zcat genes.tsv.gz | bsufs select - -k 20 > names.txt",
+    "bsufs select table.csv -k 30 --purpose neighbors -o reduced.csv",
+    "bsufs select table.parquet --method ColumnSubset --scale standard --json result.json",
+    "bsufs select table.csv -k 20 --report page.html --compare ColumnSubset,MCFS",
+    "bsufs select cells.h5ad -k 300 --never-keep-matching '^(MT-|RP[SL])' -o panel.h5ad",
+    "bsufs select table.csv -k 10,20,50 --tune",
+    "bsufs select table.csv -k 20 --alternatives 3 --report page.html",
+    "bsufs select larger-than-memory.parquet -k 50 -o small.parquet",
+    "bsufs select table.csv -k 9 --must-keep age,sex --set n_components=5",
+    "bsufs select sensors.csv --group-by . --costs prices.csv --budget 500",
+)
 
 
 def register(app: typer.Typer) -> None:
