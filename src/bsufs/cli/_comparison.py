@@ -96,10 +96,15 @@ class Judge:
     def __init__(self, given: Any, found: Input, classes: Classes | None) -> None:
         self.found, self.classes = found, classes
         self.seed, self.jobs, self.limit = given.seed, given.jobs, given.limit
+        if not found.data.variances.any():
+            raise ValueError(
+                f"{given.table}: every column is constant (without what --center-rows and "
+                "--adjust-for take off). There is nothing to compare."
+            )
         with found.console.busy("computing the scatter matrix"):
             self._evaluation = EvaluationData(found.sampled, given.seed)
             # What all methods share is not to be counted among the seconds of the first.
-            self._scatter = found.data.scatter
+            _ = found.data.scatter
 
     @property
     def n_rows(self) -> int:
@@ -137,9 +142,9 @@ class Judge:
         return {"method": name, **dict.fromkeys(keys), "error": error}
 
     def _measures(self, chosen: Indices, first: Indices) -> dict[str, float]:
-        columns = self._evaluation.columns(chosen)
+        columns, found = self._evaluation.columns(chosen), self.found.data
         measures = {
-            "explained_variance": self._explained(chosen),
+            "explained_variance": float(found.scatter.explained_curve(found.place[chosen])[-1]),
             "held_out": HeldOutReconstruction().judge(self._evaluation, columns),
             "redundancy": redundancy(self._evaluation.X[:, chosen]),
             "agreement": ClusteringAgreement().judge(self._evaluation, columns),
@@ -149,13 +154,6 @@ class Judge:
         if self.classes is not None:
             measures |= cluster(self.found.seen.X[:, chosen], self.classes, self.seed)
         return measures
-
-    def _explained(self, chosen: Indices) -> float:
-        data = self.found.data
-        # Of data that do not vary nothing is left to explain.
-        if not data.variances.any():
-            return 1.0
-        return float(self._scatter.explained_curve(data.place[chosen])[-1])
 
 
 def run_method(

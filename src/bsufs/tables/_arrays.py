@@ -151,7 +151,7 @@ def _anndata_rows(file: RawFile, kind: str, layer: str | None, names_from: str |
     names = found.var_names if names_from is None else found.var[names_from]
     rows = ArrayRows(file, matrix, vectors, [str(name) for name in names], ["obs_names"])
     rows.adata = found
-    entries = matrix.data if sparse.issparse(matrix) else matrix
+    entries: Any = matrix.data if sparse.issparse(matrix) else matrix
     are_large = entries.max(initial=0) > LARGEST_LEVEL and entries.min(initial=0) >= 0
     if are_large and (entries == np.rint(entries)).all():
         rows.notices = (
