@@ -37,14 +37,13 @@ class CompareOptions:
     """What this command alone knows."""
 
     methods: list[str] | None = option(
-        "--methods",
         "NAMES",
         "Methods, the first being what others are compared with. By default "
         f"{DEFAULT_METHODS.replace(',', ', ')}.",
         show_default=False,
         callback=lambda words: options.parse_names(words or [DEFAULT_METHODS]),
     )
-    csv_file: str | None = option("--csv", "FILE", "The table; - to print.")
+    csv_file: str | None = option("FILE", "The table; - to print.", "--csv")
 
 
 def compare(given: Any) -> None:
