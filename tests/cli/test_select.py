@@ -31,7 +31,7 @@ def test_a_purpose_stands_for_a_method(invoke, table):
     result = invoke("select", table, "-k", 2, *OTHERS, "--purpose", "Neighbors")
     assert "NeighborAlignment selected 2 of 6 features" in result.err
     result = invoke("select", table, "-k", 2, *OTHERS, "--purpose", "reconstruct")
-    assert "--purpose 'reconstruct' is not known. Did you mean reconstruction?" in result.err
+    assert "--purpose 'reconstruct' is not known. Did you mean 'reconstruction'?" in result.err
     result = invoke("select", table, "--purpose", "clusters", "--method", "BSUFS")
     assert (result.status, result.out) == (2, "")
     assert "--purpose and --method both say how to select" in result.err
@@ -77,9 +77,9 @@ def test_forced_and_barred_features(invoke, table, tmp_path):
         (["-k", "0"], "-k must be a whole number"),
         (["-k", "x"], "got 'x'"),
         (["-k", "7"], "-k must be at most 6"),
-        (["--method", "Bsufz"], "Did you mean BSUFS?"),
+        (["--method", "Bsufz"], "Did you mean 'BSUFS'?"),
         (["--method", "???"], "There are BSUFS, ClusterAlignment"),
-        (["--set", "n_neighbours=1"], "Did you mean n_neighbors?"),
+        (["--set", "n_neighbours=1"], "Did you mean 'n_neighbors'?"),
         (["--set", "lambda_row=1"], "Methods that have it: BSUFS, SPCAPSD"),
         (["--set", "zzz=1"], "Valid: clusters, components, max_samples"),
         (["--set", "random_state=1"], "use --seed"),

@@ -32,29 +32,19 @@ if TYPE_CHECKING:
 BASELINE = "RandomSelector"
 # One draw of random columns says little; a mean of so many is a baseline.
 _BASELINE_DRAWS = 10
+# What stands above the columns on a terminal, where there is room for some, and on a page.
 _HEADINGS = {
-    "method": "method",
-    "n_features": "k",
-    "seconds": "seconds",
-    "explained_variance": "explained",
-    "redundancy": "redundancy",
-    "neighbors": "neighbors",
-    "overlap": "overlap",
-    "accuracy": "ACC",
-    "information": "NMI",
-}
-_LONG_HEADINGS = {
-    "method": "method",
-    "n_features": "features",
-    "explained_variance": "explained, %",
-    "held_out": "held-out, %",
-    "redundancy": "redundancy",
-    "agreement": "agreement, %",
-    "neighbors": "neighbors, %",
-    "overlap": "overlap, %",
-    "accuracy": "ACC, %",
-    "information": "NMI, %",
-    "seconds": "seconds",
+    "method": ("method", "method"),
+    "n_features": ("k", "features"),
+    "seconds": ("seconds", "seconds"),
+    "explained_variance": ("explained", "explained, %"),
+    "held_out": ("", "held-out, %"),
+    "redundancy": ("redundancy", "redundancy"),
+    "agreement": ("", "agreement, %"),
+    "neighbors": ("neighbors", "neighbors, %"),
+    "overlap": ("overlap", "overlap, %"),
+    "accuracy": ("ACC", "ACC, %"),
+    "information": ("NMI", "NMI, %"),
 }
 
 
@@ -236,10 +226,9 @@ def _said_of_rows(outcomes: Sequence[Outcome], judge: Judge) -> list[str]:
 
 def short_table(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return headings and cells for a terminal."""
-    shown = [key for key in _HEADINGS if key in rows[0]]
-    return [_HEADINGS[key] for key in shown], [
-        [_cell(key, row[key], row["error"]) for key in shown] for row in rows
-    ]
+    shown = {key: short for key, (short, _) in _HEADINGS.items() if short and key in rows[0]}
+    cells = [[_cell(key, row[key], row["error"]) for key in shown] for row in rows]
+    return list(shown.values()), cells
 
 
 def _cell(key: str, value: Any, error: str | None) -> str:
@@ -259,7 +248,7 @@ def page_comparison(compared: Compared, tuned: bool = False) -> Comparison:
     from bsufs.inspection.page import Comparison
 
     rows = compared.rows
-    shown = {key: heading for key, heading in _LONG_HEADINGS.items() if key in rows[0]}
+    shown = {key: heading for key, (_, heading) in _HEADINGS.items() if key in rows[0]}
     table = pd.DataFrame(
         {heading: [_rounded(heading, row[key]) for row in rows] for key, heading in shown.items()}
     )

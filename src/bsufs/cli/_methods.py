@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -16,18 +16,12 @@ from bsufs.selectors._columns import matching
 from bsufs.tables import Table
 
 # Parameters that have options of their own, or make no sense in a shell.
-_NOT_SETTABLE = {
+_OWN = ("must_keep", "never_keep", "groups", "costs", "budget", "adjust_for", "center_rows")
+_NOT_SETTABLE = {name: f"--{name.replace('_', '-')}" for name in _OWN} | {
     "n_features_to_select": "-k",
-    "must_keep": "--must-keep",
-    "never_keep": "--never-keep",
-    "groups": "--groups",
-    "costs": "--costs",
-    "budget": "--budget",
-    "adjust_for": "--adjust-for",
-    "center_rows": "--center-rows",
     "random_state": "--seed",
-    "callback": None,
-    "verbose": None,
+    "callback": "",
+    "verbose": "",
 }
 
 
@@ -64,16 +58,13 @@ def make_selector(
     return selector.set_params(**{**chosen, **settings, **own})
 
 
-def _check_settings(
-    method: str, settings: Mapping[str, Any], parameters: Mapping[str, Any]
-) -> None:
+def _check_settings(method: str, settings: Iterable[str], parameters: Iterable[str]) -> None:
     valid = [name for name in parameters if name not in _NOT_SETTABLE]
     for name in settings:
         if name in valid:
             continue
-        option = _NOT_SETTABLE.get(name)
-        if option:
-            raise ValueError(f"--set {name} has an option of its own: use {option}.")
+        if _NOT_SETTABLE.get(name):
+            raise ValueError(f"--set {name} has an option of its own: use {_NOT_SETTABLE[name]}.")
         hint = did_you_mean(name, valid)
         able = [other for other, kind in all_selectors().items() if name in kind().get_params()]
         if able and name not in _NOT_SETTABLE:
