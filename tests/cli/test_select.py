@@ -207,7 +207,7 @@ def test_a_report_tells_what_was_missing(invoke, tmp_path):
     path.write_text("a,b,c\n1,2,3\n,5,7\n7,-inf,9\n4,2,1\n")
     result = invoke("select", path, "-k", 1, "--missing", "median", "--report", "-", "--subsamples",
                     0)  # fmt: skip
-    assert "<dd>1 missing, 1 infinite</dd>" in result.out
+    assert "<dd>1 value is missing and 1 value is infinite</dd>" in result.out
 
 
 def test_a_report_needs_a_file_of_its_own(invoke, table, tmp_path):

@@ -147,12 +147,7 @@ def open_table(
     for option, is_given, suited, what in (
         ("--delimiter", delimiter is not None, tuple(TEXT), "text"),
         ("--no-header", not header, tuple(TEXT), "text"),
-        (
-            "--array",
-            array is not None,
-            (*_MATRICES, *EXCEL),
-            f"{' '.join(_MATRICES)} and .xlsx files",
-        ),
+        ("--array", array is not None, (*_MATRICES, *EXCEL), "matrices, layers and sheets"),
         ("--names-from", names_from is not None, ANNDATA, ".h5ad files"),
     ):
         if is_given and kind not in suited:
@@ -189,15 +184,7 @@ def open_table(
     fits = whole_for is not None or not can_stream or needed <= limit
     hold = fits and batch_rows is None
     return Table(
-        rows,
-        carried,
-        limit,
-        batch_rows,
-        missing=missing,
-        scale=scale,
-        hold=hold,
-        kinds=kinds,
-        strict=strict,
+        rows, carried, limit, missing, scale, kinds, strict, hold=hold, batch_rows=batch_rows
     )
 
 
@@ -245,21 +232,14 @@ def prepare(
     ('left out', 'it counts the rows')
     """
     rows = FrameRows(frame)
-    return Table(
-        rows,
-        _columns_to_carry(rows, ignore, None, (), kinds),
-        available_memory(),
-        missing=missing,
-        scale=scale,
-        kinds=kinds,
-        strict=strict,
-    )
+    carried = _columns_to_carry(rows, ignore, None, (), kinds)
+    return Table(rows, carried, available_memory(), missing, scale, kinds, strict)
 
 
 def _transposed(rows: Rows, memory: int) -> Rows:
     """Return the columns of a file as rows; the first column holds the names of the others."""
     _check_names(rows)
-    table = Table(rows, rows.names[:1], memory, missing="keep")
+    table = Table(rows, rows.names[:1], memory, "keep")
     names = [str(cell) for cell in table.others.iloc[:, 0]]
     vectors = {ROW_NAMES: np.array(table.names)}
     return ArrayRows(rows.file, table.values.T, vectors, names, [ROW_NAMES])
@@ -267,10 +247,9 @@ def _transposed(rows: Rows, memory: int) -> Rows:
 
 def _kind(path: Any, file_format: str | None) -> str:
     """Return what a file is by its name, or by what the user says."""
-    is_stream = hasattr(path, "read") or os.fspath(path) == STANDARD
     if file_format is not None:
         return kind_of(f"x.{file_format.lstrip('.')}", (*_ARRAYS, *EXCEL), "--format is")
-    if is_stream:
+    if hasattr(path, "read") or os.fspath(path) == STANDARD:
         return ".txt"
     if _URL.match(os.fspath(path)):
         raise TableError(f"{path}: tables are not downloaded. Download it, and name the file.")
