@@ -23,7 +23,7 @@ from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side, with
 from bsufs.selectors._row_sample import RowSample
 from bsufs.solvers.components import common_level_in_words
 from bsufs.tables import Table, open_table
-from bsufs.tables._numbers import MISSING_WORDS, numbers
+from bsufs.tables._numbers import known_texts, numbers
 
 # Methods that look for neighbors take time with the square of the rows, and k-means is run over and
 # over to judge a selection: a sample of so many rows tells nearly the same.
@@ -142,8 +142,9 @@ class Input:
     def require_two_rows(self) -> None:
         """Raise an error where there is only one row."""
         if self.table.n_rows == 1:
-            source = self.table.rows.file.source
-            raise ValueError(f"{source}: at least two rows are needed to see any variation, got 1.")
+            raise ValueError(
+                f"{self.table.source}: at least two rows are needed to see any variation, got 1."
+            )
 
     def variances_and_curve(self, selector: Any, best_first: Indices) -> tuple[Array, Array]:
         """Return the variance of each column, and what the best 1, 2, ... of them explain."""
@@ -267,11 +268,9 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
         }.get(given.missing, "medians stand for them while selecting")
         console.say(f"{gaps.in_words()}: {done}")
     if given.scale == "auto":
-        done = {
-            "standard": "columns are brought to variance 1 while selecting",
-            "none": "columns keep their scale",
-        }[table.scale]
-        console.say(f"{done}: {table.why_scaled}")
+        scaled = "are brought to variance 1 while selecting"
+        done = scaled if table.scale == "standard" else "keep their scale"
+        console.say(f"columns {done}: {table.why_scaled}")
     if _may_be_turned(table) and not given.transpose:
         console.say(
             f"{table.n_rows} rows and {table.n_features} columns, with a name for each row: if the "
@@ -295,13 +294,13 @@ def _nuisance(given: Any, table: Table, groups: Groups) -> Nuisance | None:
     names = given.adjust_for
     if not names and not given.center_rows:
         return None
-    columns, source = {}, table.rows.file.source
+    columns, source = {}, table.source
     batches = list(table.cells(names)) if names else []
     for name in names:
         column = pa.chunked_array([batch.column(name) for batch in batches]).combine_chunks()
         cells = numbers(column)
         if cells is None:
-            cells = np.array([_word(cell) for cell in column.to_pylist()], dtype=object)
+            cells = np.array(known_texts(column).to_pylist(), dtype=object)
         gaps = np.array([cell is None or cell != cell for cell in cells])
         if gaps.any():
             raise ValueError(
@@ -322,12 +321,6 @@ def _nuisance(given: Any, table: Table, groups: Groups) -> Nuisance | None:
     except ValueError as error:
         message = str(error).replace("adjust_for", "--adjust-for")
         raise ValueError(f"{source}: {message}") from error
-
-
-def _word(cell: Any) -> str | None:
-    """Return a cell as text, None where it stands for a missing value."""
-    word = str(cell).strip()
-    return None if word.lower() in MISSING_WORDS else word
 
 
 def _require_memory_for_scatter(path: str, table: Table) -> None:

@@ -178,14 +178,12 @@ class RawFile:
                     reader.read(len(codecs.BOM_UTF8))
                 yield reader
             # What the disk has to say is not the fault of the packing.
-            except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, BadZipFile) as error:
+            except (EOFError, zlib.error, lzma.LZMAError, BadZipFile, OSError) as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise
                 raise TableError(
                     f"{self.source}: the {packing} file is truncated or damaged ({error})."
                 ) from error
-            except OSError as error:
-                if packing != ".bz2" or error.errno is not None:
-                    raise
-                raise TableError(f"{self.source}: the .bz2 file is damaged ({error}).") from error
 
     @contextlib.contextmanager
     def open_as_utf8(self, encoding: str) -> Iterator[Any]:
@@ -203,14 +201,9 @@ class RawFile:
 
 def _unpacked(stream: BinaryIO, packing: str, source: str) -> Any:
     """Return the text that is packed in a stream."""
-    if packing == ".gz":
-        return gzip.GzipFile(fileobj=stream)
-    if packing == ".bz2":
-        return bz2.BZ2File(stream)
-    if packing == ".xz":
-        return lzma.LZMAFile(stream)
     if packing != ".zip":
-        return stream
+        openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+        return openers[packing](stream) if packing else stream
     archive = ZipFile(stream)
     members = [one for one in archive.infolist() if not one.is_dir()]
     if len(members) != 1 or not members[0].filename.lower().endswith(tuple(TEXT)):

@@ -21,7 +21,7 @@ Kind = Literal["number", "category", "date", "left out"]
 # A text is a category if it has at most so many values, each in so many rows on average.
 MOST_CATEGORIES, ROWS_PER_CATEGORY = 64, 4
 # Where the user says that a column is a category, there may be more.
-_MOST_IF_ASKED = 1000
+_MOST_IFASKED = 1000
 # A column with a larger share of missing values is left out.
 MOST_MISSING = 0.5
 # Whether numbers name the rows is looked up in the first ones; of few rows nobody can tell.
@@ -30,6 +30,12 @@ _IDENTIFIER = re.compile(
     r"(?i:(.*[\W_])?(id|ids|uuid|guid|index|row_?names?|unnamed: ?\d+))|.*[a-z]I[dD]"
 )
 _DATE_FORMATS = ("%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
+# The option that says what a column is, and what it must hold for that.
+ASKED = {
+    "number": ("--numbers", "numbers"),
+    "category": ("--categories", f"text of at most {_MOST_IFASKED} different values"),
+    "date": ("--dates", "dates, such as 2024-05-31"),
+}
 _MICROSECONDS_PER_DAY = 86_400_000_000
 
 
@@ -108,7 +114,7 @@ class LearnedColumn:
             ]
             if self.values is not None:
                 self.values.update(known.unique().to_pylist())
-                if len(self.values) > _MOST_IF_ASKED:
+                if len(self.values) > _MOST_IFASKED:
                     self.values = None
         else:
             known = column.drop_null()
@@ -130,10 +136,7 @@ class LearnedColumn:
             return self._as_category(name, asked is not None)
         if asked is None:
             return Column(name, "left out", self._why())
-        option, what = {
-            "date": ("--dates", "dates, such as 2024-05-31"),
-            "number": ("--numbers", "numbers"),
-        }.get(asked, ("--categories", f"text of at most {_MOST_IF_ASKED} different values"))
+        option, what = ASKED[asked]
         raise TableError(f"{option} {name}: the column must hold {what}; {self._why()}.")
 
     def _as_category(self, name: str, asked: bool) -> Column:
@@ -153,7 +156,7 @@ class LearnedColumn:
         if not _is_text(self.type):
             return f"it is of type {self.type}"
         if self.values is None:
-            return f"it has more than {_MOST_IF_ASKED} different texts"
+            return f"it has more than {_MOST_IFASKED} different texts"
         if len(self.values) == self.n_known:
             return "it is different in every row"
         return f"it has {len(self.values)} different texts in {self.n_known} rows"
@@ -195,19 +198,15 @@ def _days(column: Any, date_format: str | None) -> Array:
     import pyarrow as pa
 
     kind = column.type
-    if not pa.types.is_temporal(kind):
-        column = _timestamps(known_texts(column), date_format)
-    elif pa.types.is_date(kind):
-        column = column.cast(pa.timestamp("us"))
-    elif pa.types.is_time(kind):
-        column = column.cast(pa.time64("us"), safe=False)
-    elif pa.types.is_duration(kind):
-        column = column.cast(pa.duration("us"), safe=False)
+    if pa.types.is_temporal(kind):
+        exact = pa.timestamp("us", getattr(kind, "tz", None))
+        exact = pa.time64("us") if pa.types.is_time(kind) else exact
+        exact = pa.duration("us") if pa.types.is_duration(kind) else exact
+        column = column.cast(exact, safe=False)
     else:
-        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
-    return (
-        np.asarray(column.cast(pa.int64()).cast(pa.float64(), safe=False)) / _MICROSECONDS_PER_DAY
-    )
+        column = _timestamps(known_texts(column), date_format)
+    microseconds = column.cast(pa.int64()).cast(pa.float64(), safe=False)
+    return np.asarray(microseconds) / _MICROSECONDS_PER_DAY
 
 
 def _indicators(column: Any, categories: tuple[str, ...]) -> Array:

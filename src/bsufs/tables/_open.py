@@ -18,13 +18,12 @@ from bsufs._names import did_you_mean
 from bsufs.tables._arrays import ANNDATA, ArrayRows, array_rows
 from bsufs.tables._columnar import ColumnarRows, FrameRows, excel_rows
 from bsufs.tables._files import EXCEL, PACKED, TEXT, RawFile, TableError, kind_of, listed
-from bsufs.tables._kinds import Kind
+from bsufs.tables._kinds import ASKED, Kind
 from bsufs.tables._prepare import Missing, Scale
 from bsufs.tables._rows import ROW_NAMES, Rows
 from bsufs.tables._table import Table
 from bsufs.tables._text import TextRows
 
-_OPTIONS = {"number": "--numbers", "category": "--categories", "date": "--dates"}
 _ARRAYS = (".npy", ".npz", ".mat", *ANNDATA)
 _MATRICES = (".npz", ".mat", *ANNDATA)
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
@@ -303,7 +302,7 @@ def _columns_to_carry(
     asked = [("--ignore", name) for name in ignore]
     asked += [] if label is None else [("--label", label)]
     asked += [("--adjust-for", name) for name in adjust_for]
-    asked += [(_OPTIONS[kind], name) for name, kind in kinds.items()]
+    asked += [(ASKED[kind][0], name) for name, kind in kinds.items()]
     for option, name in asked:
         if name not in columns:
             hint = did_you_mean(name, rows.names) or f" There are {listed(rows.names)}."

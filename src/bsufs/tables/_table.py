@@ -151,7 +151,7 @@ class Table:
     @property
     def notices(self) -> tuple[str, ...]:
         """What the reader of the result should know about how the file was read."""
-        source, notices = self.rows.file.source, list(self.rows.notices)
+        source, notices = self.source, list(self.rows.notices)
         if ROW_NAMES in self.rows.row_names:
             notices.append(f"{source}: the first column has no name and is carried as row names.")
         if any(column.kind != "number" or column.why for column in self.columns):
@@ -257,7 +257,7 @@ class Table:
 
     def _settle_kinds(self, kinds: Mapping[str, Kind], strict: bool, hold: bool) -> None:
         """Find out what each column is; what says nothing is carried instead."""
-        reader = NumericColumns(self.rows.file.source)
+        reader = NumericColumns(self.source)
         others = {name for name, kind in kinds.items() if kind != "number"}
         plain = [column for column in self.columns if column.name not in others]
         row_numbers = RowNumbers([column.name for column in plain])
@@ -442,7 +442,7 @@ class Table:
         import pyarrow as pa
 
         strict, names = reader is None, [column.name for column in columns]
-        reader = reader or NumericColumns(self.rows.file.source)
+        reader = reader or NumericColumns(self.source)
         n_at_once = self._rows_at_once(names)
         for cells in joined(self._record_batches(names), 8 * n_at_once * len(names)):
             for start in range(0, cells.num_rows, n_at_once):
@@ -458,8 +458,13 @@ class Table:
     def _rows_at_once(self, names: Sequence[str]) -> int:
         return min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_AT_ONCE // len(names)))
 
+    @property
+    def source(self) -> str:
+        """The file, as messages name it."""
+        return self.rows.file.source
+
     def _error(self, message: str) -> TableError:
-        return TableError(f"{self.rows.file.source}: {message}")
+        return TableError(f"{self.source}: {message}")
 
 
 def _regrouped(blocks: Iterator[Array], n_rows: int) -> Iterator[Array]:
