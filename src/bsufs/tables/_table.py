@@ -59,17 +59,16 @@ class Table:
 
     Examples
     --------
-    >>> import os, tempfile
+    >>> import pathlib, tempfile
     >>> from bsufs import BSUFS
     >>> from bsufs.tables import open_table, write_table
-    >>> path = os.path.join(tempfile.mkdtemp(), "table.csv")
-    >>> with open(path, "w") as file:
-    ...     _ = file.write("id,a,b,c\nu,1,2,0\nv,3,5,0\nw,5,8,1\n")
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "table.csv")
+    >>> _ = path.write_text("id,a,b,c\nu,1,2,0\nv,3,5,0\nw,5,8,1\n")
     >>> table = open_table(path, batch_rows=2, ignore=["id"])
     >>> selector = BSUFS(1).fit_batches(table.batches())
     >>> [table.names[column] for column in selector.selected_features_]
     ['b']
-    >>> write_table(table, path.replace("table", "small"), selector.selected_features_)
+    >>> write_table(table, path.with_name("small.csv"), selector.selected_features_)
     """
 
     def __init__(
