@@ -25,7 +25,10 @@ def test_help_and_version(invoke):
     result = invoke("--help")
     assert result.status == 0
     assert all(word in result.out for word in ("select", "compare", "Examples"))
-    assert "--must-keep" in invoke("select", "-h").out
+    shown = invoke("select", "-h").out
+    assert "--must-keep" in shown
+    assert "Usage: bsufs select [OPTIONS] TABLE" in shown
+    assert not any(noise in shown + result.out for noise in ("<bool>", "{TABLE}", "--no-tune"))
     assert invoke("--version").out == f"bsufs {bsufs.__version__}\n"
     assert "error" not in invoke().err
 
