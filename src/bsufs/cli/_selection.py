@@ -20,6 +20,7 @@ from bsufs.cli._console import Console, as_csv
 from bsufs.cli._groups import column_costs
 from bsufs.cli._input import Input, open_input
 from bsufs.cli._page import make_page
+from bsufs.selectors._agreement import TOLERANCE
 
 if TYPE_CHECKING:
     from bsufs.inspection import Alternative
@@ -91,9 +92,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         selector = fitted.best_estimator_ if given.tune else fitted
         features, ends = found.by_feature(best_first)
         variances, curve = found.variances_and_curve(selector, best_first)
-        clustering = {}
-        if classes is not None:
-            clustering = found.clustering(best_first, classes, given.seed)
+        clustering = found.clustering(best_first, classes, given.seed) if classes else {}
     if table.groups is not None:
         variances = np.asarray(np.bincount(table.groups, variances), dtype=np.float64)
     total = variances.sum()
@@ -238,7 +237,10 @@ def _tell(document: dict[str, Any], names: Sequence[str], shares: Array, console
     if document["agreement_curve"] is not None:
         pairs = zip(*document["agreement_curve"].values(), strict=True)
         tried = ", ".join(f"{agreement:.2f} with {number}" for number, agreement in pairs)
-        console.say(f"clusters agree with those of all columns by {tried}: auto is the fewest")
+        console.say(
+            f"clusters agree with those of all columns by {tried}: auto keeps the fewest that come "
+            f"within {TOLERANCE} of the best"
+        )
     largest = int(shares.argmax())
     if document["scale"] == "none" and len(names) > 2 and shares[largest] > _MOST_OF_IT:
         console.say(
@@ -270,7 +272,10 @@ def compare(given: Any, selection: Selection) -> comparison.Compared | None:
         )
         compared = comparison.compare_methods(given.others, number, judge, first)
     document["comparison"] = compared.rows
-    compared.show("Other methods", selection.found.console)
+    console = selection.found.console
+    console.show("Other methods", *comparison.short_table(compared.rows))
+    for said in compared.sampled:
+        console.say(said)
     comparison.complain_of_failures(compared.rows, "warning: ")
     return compared
 

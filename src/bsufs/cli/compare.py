@@ -100,7 +100,8 @@ def compare(given: Any) -> None:
     if given.json_file is given.csv_file is given.report_file is None:
         title = f"{given.table}: {found.table.n_rows} rows, {found.table.n_features} features"
         print_table(title, *comparison.short_table(rows))
-    compared.say_sampled(found.console)
+    for said in compared.sampled:
+        console.say(said)
     if comparison.complain_of_failures(rows, "error: "):
         raise typer.Exit(FAILED_STATUS)
 

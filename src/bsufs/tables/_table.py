@@ -336,7 +336,7 @@ class Table:
         return values[:end]
 
     def _settle_missing(self, how: Missing, strict: bool) -> None:
-        gaps, preparation = Gaps(self.names), self._preparation
+        gaps = Gaps(self.names)
         firsts = slice(None) if self.groups is None else np.unique(self.groups, True)[1]
         for values in self._numbers():
             gaps.add(values[:, firsts])
@@ -357,12 +357,12 @@ class Table:
             return
         try:
             at_once = self._columns_to_sort(gaps.n_rows) if how == "median" else 0
-            self.missing = preparation.settle(gaps, how, self._numbers, at_once, self.places)
+            self.missing = self._preparation.settle(gaps, how, self._numbers, at_once, self.places)
         except TableError as error:
             raise self._error(str(error)) from error
-        if preparation.kept_columns is not None:
-            self._keep_of_held(preparation.kept_columns)
-            dropped = self.missing.columns_dropped
+        dropped = set(self.missing.columns_dropped)
+        if dropped:
+            self._keep_of_held(np.flatnonzero(gaps.by_column == 0))
             self._take_as(c for c in self.columns if c.name not in dropped)
 
     def _keep_of_held(self, features: Indices) -> None:
