@@ -56,6 +56,15 @@ def test_a_table_of_categories_alone(tmp_path, name, batch_rows):
     np.testing.assert_allclose(values.std(axis=0)[3], 1.0)
 
 
+def test_a_column_of_a_matrix_may_be_a_category(tmp_path):
+    X = np.random.default_rng(0).normal(size=(N, 3))
+    X[:, 1] = np.arange(N) % 3
+    np.save(tmp_path / "t.npy", X)
+    table = open_table(tmp_path / "t.npy", kinds={"x1": "category"})
+    assert table.groups.tolist() == [0, 1, 1, 1, 2]
+    np.testing.assert_array_equal(table.values[:, [0, 4]], X[:, [0, 2]])
+
+
 def test_how_numbers_and_dates_were_read_is_said(tmp_path):
     commas = [f"{i % 7},{i % 10}5" for i in range(N)]
     days = [f"{1 + i:02}.03.2024" for i in range(N)]

@@ -30,20 +30,20 @@ def make_page(
     facts = {"Table": given.table, "Scale": found.table.scale, **(about or {})}
     if gaps.in_words():
         facts["Missing values"] = gaps.in_words()
-    adjust_for = given.adjust_for
-    if adjust_for:
-        facts["Adjusted for"] = ", ".join(adjust_for)
+    if given.adjust_for:
+        facts["Adjusted for"] = ", ".join(given.adjust_for)
     if given.center_rows:
         facts["Rows"] = "their means over the columns were taken off first"
-    settings = "with_mean=False" if sparse.issparse(found.data.X) else ""
-    scaling = (
-        "from sklearn.preprocessing import StandardScaler\n\n"
-        f"X = StandardScaler({settings}).fit_transform(X)\n"
-    )
-    preparation = scaling if found.table.scale == "standard" else ""
+    preparation = ""
+    if found.table.scale == "standard":
+        settings = "with_mean=False" if sparse.issparse(found.data.X) else ""
+        preparation = (
+            "from sklearn.preprocessing import StandardScaler\n\n"
+            f"X = StandardScaler({settings}).fit_transform(X)\n"
+        )
     if found.nuisance is not None:
         preparation += (
-            f"# What was taken off first: adjust_for=table[{adjust_for}], "
+            f"# What was taken off first: adjust_for=table[{given.adjust_for}], "
             f"center_rows={given.center_rows}\n"
         )
     with found.console.busy("writing the report"), at_most_threads(given.jobs):

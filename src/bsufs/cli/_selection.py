@@ -146,8 +146,7 @@ def _columns(found: Input, selector: Any) -> dict[str, dict[str, Any]]:
     of = np.arange(n_columns) if table.groups is None else table.groups
     score = np.full(table.n_features, -np.inf)
     np.maximum.at(score, of, selector.scores_[:n_columns])
-    kept = np.zeros(table.n_features, dtype=bool)
-    kept[of] = selector.support_[:n_columns]
+    kept = np.bincount(of, selector.support_[:n_columns]) > 0
     group = {feature: label for label, members in groups.items() for feature in members}
     columns: dict[str, dict[str, Any]] = {
         column.name: {"name": column.name, "kind": column.kind, "why": column.why, "rank": None}

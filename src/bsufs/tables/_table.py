@@ -102,7 +102,7 @@ class Table:
         self._may_have_gaps = missing == "error" and not hold
         if not hold:
             self.rows.read_ahead(8 * self.batch_rows * len(self.rows.names))
-        matrix = self.matrix(range(self.n_features)) if hold else None
+        matrix = self.matrix(range(self.n_features)) if hold and not kinds else None
         if matrix is not None:
             self._held = matrix.astype(np.float64, copy=False)
         elif strict and not kinds:
