@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from bsufs._memory import available_memory, parse_size, size_in_words
-from bsufs._typing import Array, Indices
+from bsufs._typing import Indices
 from bsufs.cli._clustering import MOST_CLASSES, Classes, classes_in, cluster
 from bsufs.cli._console import Console
 from bsufs.cli._groups import Groups, column_groups
@@ -21,7 +22,6 @@ from bsufs.scatter import memory_for_scatter
 from bsufs.selectors._data import FitData
 from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side, with_regressors
 from bsufs.selectors._row_sample import RowSample
-from bsufs.solvers.components import common_level_in_words
 from bsufs.tables import Table, open_table
 from bsufs.tables._numbers import known_texts, numbers
 
@@ -146,26 +146,9 @@ class Input:
                 f"{self.table.source}: at least two rows are needed to see any variation, got 1."
             )
 
-    def variances_and_curve(self, selector: Any, best_first: Indices) -> tuple[Array, Array]:
-        """Return the variance of each column, and what the best 1, 2, ... of them explain."""
-        data = self.fitted_data(selector)
-        variances = data.variances[: len(self.table.matrix_names)]
-        # Of data that do not vary nothing is left to explain.
-        if not variances.any():
-            return variances, np.ones(best_first.size)
-        return variances, data.explained_curve(best_first)
-
     def fitted_data(self, selector: Any) -> FitData:
         """Return the data that a selector was fitted to."""
         return self.data if self.table.is_held else selector.stream_.data()
-
-    def say_what_rows_share(self, selector: Any) -> None:
-        """Say where one level of the rows has much of the variance, and what can be done."""
-        data = self.fitted_data(selector)
-        if self.nuisance is None and data.variances.any():
-            found = common_level_in_words(data.scatter, "--center-rows", "--adjust-for")
-            if found is not None:
-                self.console.say(found)
 
     def classes(self, label: str) -> Classes | None:
         """Return the classes of the rows that have one; None where they are too many to hold."""
@@ -223,28 +206,19 @@ def selected_best_first(selector: Any) -> Indices:
 def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
     """Open a table as the options of a command say; whole where something needs that."""
     try:
-        memory = None if given.memory is None else parse_size(given.memory)
+        given.memory = None if given.memory is None else parse_size(given.memory)
     except ValueError as error:
         raise ValueError(f"--memory: {error}") from error
+    known = inspect.signature(open_table).parameters
+    same = {name: value for name, value in vars(given).items() if name in known}
     with console.busy(f"reading {given.table}"):
         table = open_table(
             given.table,
-            ignore=given.ignore,
-            label=given.label,
-            adjust_for=given.adjust_for,
-            missing=given.missing,
-            scale=given.scale,
             kinds=parse_kinds(given),
-            strict=given.strict,
-            transpose=given.transpose,
-            file_format=given.file_format,
-            delimiter="\t" if given.delimiter == "\\t" else given.delimiter,
             header=not given.no_header,
-            array=given.array,
-            names_from=given.names_from,
-            memory=memory,
             whole_for=whole_for,
             progress=console.progress,
+            **same,
         )
     for notice in table.notices:
         console.say(notice)

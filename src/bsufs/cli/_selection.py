@@ -21,6 +21,7 @@ from bsufs.cli._groups import column_costs
 from bsufs.cli._input import Input, open_input
 from bsufs.cli._page import make_page
 from bsufs.selectors._agreement import TOLERANCE
+from bsufs.solvers.components import common_level_in_words
 
 if TYPE_CHECKING:
     from bsufs.inspection import Alternative
@@ -91,7 +92,11 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         seconds = time.perf_counter() - start
         selector = fitted.best_estimator_ if given.tune else fitted
         features, ends = found.by_feature(best_first)
-        variances, curve = found.variances_and_curve(selector, best_first)
+        data = found.fitted_data(selector)
+        variances = data.variances[: len(table.matrix_names)]
+        # Of data that do not vary nothing is left to explain.
+        varies = bool(variances.any())
+        curve = data.explained_curve(best_first) if varies else np.ones(best_first.size)
         clustering = found.clustering(best_first, classes, given.seed) if classes else {}
     if table.groups is not None:
         variances = np.asarray(np.bincount(table.groups, variances), dtype=np.float64)
@@ -134,7 +139,10 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         "alternatives": None,
     }
     _tell(document, table.names, shares, console)
-    found.say_what_rows_share(selector)
+    if varies and found.nuisance is None:
+        shared = common_level_in_words(data.scatter, "--center-rows", "--adjust-for")
+        if shared is not None:
+            console.say(shared)
     return Selection(found, fitted, selector, best_first, features, classes, document)
 
 

@@ -125,10 +125,9 @@ class Table:
         self.n_features = len(self.names)
         left_out = [column for column in self.columns if column.kind == "left out"]
         if self.n_features < 2:
-            but = f" ({in_words(left_out)})" if left_out else ""
+            but = f"{self.n_features} ({in_words(left_out)})" if left_out else self.n_features
             raise self._error(
-                f"at least two columns of numbers are needed to select from, got "
-                f"{self.n_features}{but}."
+                f"at least two columns of numbers are needed to select from, got {but}."
             )
         carried = {column.name for column in left_out}.union(self.carried_names)
         self.carried_names = tuple(name for name in self.rows.names if name in carried)
