@@ -91,7 +91,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         best_first = found.fit(fitted)
         seconds = time.perf_counter() - start
         selector = fitted.best_estimator_ if given.tune else fitted
-        features, ends = found.by_feature(best_first)
+        features, ends = found.table.by_feature(best_first)
         data = found.fitted_data(selector)
         variances = data.variances[: len(table.matrix_names)]
         # Of data that do not vary nothing is left to explain.
@@ -150,7 +150,7 @@ def _columns(found: Input, selector: Any) -> dict[str, dict[str, Any]]:
     """Return for every column of the table what it was taken as, and what came of it."""
     table, groups = found.table, found.groups or {}
     n_columns = len(table.matrix_names)
-    order, _ = found.by_feature(np.argsort(selector.ranking_[:n_columns]))
+    order, _ = found.table.by_feature(np.argsort(selector.ranking_[:n_columns]))
     of = np.arange(n_columns) if table.groups is None else table.groups
     score = np.full(table.n_features, -np.inf)
     np.maximum.at(score, of, selector.scores_[:n_columns])
