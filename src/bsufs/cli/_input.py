@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from typing import Any
 
@@ -181,22 +182,23 @@ def selected_best_first(selector: Any) -> Indices:
     return np.argsort(selector.ranking_)[: int(selector.support_.sum())]
 
 
+def read_as(given: Any) -> dict[str, Any]:
+    """Return how the table of a command is read, in the words of `open_table`."""
+    known = inspect.signature(open_table).parameters
+    same = {name: value for name, value in vars(given).items() if name in known}
+    plain = {name: str(one) if isinstance(one, StrEnum) else one for name, one in same.items()}
+    return plain | {"kinds": parse_kinds(given), "header": not given.no_header}
+
+
 def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
     """Open a table as the options of a command say; whole where something needs that."""
     try:
         given.memory = None if given.memory is None else parse_size(given.memory)
     except ValueError as error:
         raise ValueError(f"--memory: {error}") from error
-    known = inspect.signature(open_table).parameters
-    same = {name: value for name, value in vars(given).items() if name in known}
     with console.busy(f"reading {given.table}"):
         table = open_table(
-            given.table,
-            kinds=parse_kinds(given),
-            header=not given.no_header,
-            whole_for=whole_for,
-            progress=console.progress,
-            **same,
+            given.table, whole_for=whole_for, progress=console.progress, **read_as(given)
         )
     for notice in table.notices:
         console.say(notice)
