@@ -56,6 +56,11 @@ def test_a_table_of_categories_alone(tmp_path, name, batch_rows):
     np.testing.assert_allclose(values.std(axis=0)[3], 1.0)
 
 
+def test_numbers_are_no_dates(tmp_path):
+    with pytest.raises(TableError, match=r"must hold dates, .*; it holds numbers"):
+        _open(_frame(n=range(5, 5 + N)), tmp_path, kinds={"n": "date"})
+
+
 def test_a_column_of_a_matrix_may_be_a_category(tmp_path):
     X = np.random.default_rng(0).normal(size=(N, 3))
     X[:, 1] = np.arange(N) % 3

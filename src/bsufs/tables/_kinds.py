@@ -21,7 +21,7 @@ Kind = Literal["number", "category", "date", "left out"]
 # A text is a category if it has at most so many values, each in so many rows on average.
 MOST_CATEGORIES, ROWS_PER_CATEGORY = 64, 4
 # Where the user says that a column is a category, there may be more.
-_MOST_IFASKED = 1000
+_MOST_IF_ASKED = 1000
 # A column with a larger share of missing values is left out.
 MOST_MISSING = 0.5
 # Whether numbers name the rows is looked up in the first ones; of few rows nobody can tell.
@@ -33,7 +33,7 @@ _DATE_FORMATS = ("%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
 # The option that says what a column is, and what it must hold for that.
 ASKED = {
     "number": ("--numbers", "numbers"),
-    "category": ("--categories", f"text of at most {_MOST_IFASKED} different values"),
+    "category": ("--categories", f"text of at most {_MOST_IF_ASKED} different values"),
     "date": ("--dates", "dates, such as 2024-05-31"),
 }
 _MICROSECONDS_PER_DAY = 86_400_000_000
@@ -99,11 +99,14 @@ class LearnedColumn:
         self.values: set[str] | None = set()
         self.date_formats: list[str | None] = [None, *_DATE_FORMATS]
         self.comma_styles = list(COMMA_STYLES)
+        # The first cell with a comma, as an example.
+        self.with_comma = ""
         self.type: Any = None
 
     def add(self, column: Any) -> None:
         """Look at the next cells."""
         import pyarrow as pa
+        from pyarrow import compute
 
         self.type = column.type
         if _is_text(column.type):
@@ -112,9 +115,12 @@ class LearnedColumn:
             self.comma_styles = [
                 one for one in self.comma_styles if with_commas(known, one) is not None
             ]
+            if not self.with_comma:
+                commas = known.filter(compute.match_substring(known, ","))
+                self.with_comma = commas[0].as_py() if len(commas) else ""
             if self.values is not None:
                 self.values.update(known.unique().to_pylist())
-                if len(self.values) > _MOST_IFASKED:
+                if len(self.values) > _MOST_IF_ASKED:
                     self.values = None
         else:
             known = column.drop_null()
@@ -150,13 +156,13 @@ class LearnedColumn:
 
     def _why(self) -> str:
         if len(self.comma_styles) > 1:
-            example = next(value for value in sorted(self.values or ["1,234"]) if "," in value)
-            plain = example.replace(",", "")
-            return f"{example} could be {plain} or {example.replace(',', '.')}"
+            one = self.with_comma
+            could = f"could be {one.replace(',', '')} or {one.replace(',', '.')}"
+            return f"{one} {could}" if one else "it holds numbers"
         if not _is_text(self.type):
             return f"it is of type {self.type}"
         if self.values is None:
-            return f"it has more than {_MOST_IFASKED} different texts"
+            return f"it has more than {_MOST_IF_ASKED} different texts"
         if len(self.values) == self.n_known:
             return "it is different in every row"
         return f"it has {len(self.values)} different texts in {self.n_known} rows"
