@@ -74,7 +74,7 @@ def test_how_numbers_and_dates_were_read_is_said(tmp_path):
     commas = [f"{i % 7},{i % 10}5" for i in range(N)]
     days = [f"{1 + i:02}.03.2024" for i in range(N)]
     table = _open(_frame(day=days, share=commas), tmp_path)
-    said = "4 numbers (share with decimal commas), 2 categories (color, sex), 1 date (day read as"
+    said = "4 numbers (with decimal commas: share), 2 categories (color, sex), 1 date (read as"
     assert said in table.notices[0]
 
 

@@ -290,11 +290,17 @@ def in_words(columns: Iterable[Column]) -> str:
         by_kind.setdefault(column.kind, []).append(column)
     parts = []
     for kind, plural in (("number", "numbers"), ("category", "categories"), ("date", "dates")):
-        found = by_kind.get(kind, [])
-        told = [f"{c.name} {c.why}".strip() for c in found if c.why or kind != "number"]
-        if found:
-            named = f" ({shortened_list(told)})" if told else ""
-            parts.append(f"{len(found)} {plural if len(found) > 1 else kind}{named}")
+        by_why: dict[str, list[str]] = {}
+        for column in by_kind.get(kind, ()):
+            by_why.setdefault(f"{column.why}: " if column.why else "", []).append(column.name)
+        n_columns = sum(map(len, by_why.values()))
+        if kind == "number":
+            # What is plain needs no name.
+            by_why.pop("", None)
+        told = "; ".join(why + shortened_list(names) for why, names in by_why.items())
+        if n_columns:
+            named = f" ({told})" if told else ""
+            parts.append(f"{n_columns} {plural if n_columns > 1 else kind}{named}")
     if "left out" in by_kind:
         reasons = [f"{column.name}: {column.why}" for column in by_kind["left out"]]
         parts.append(f"{len(reasons)} left out ({shortened_list(reasons, '; ')})")
