@@ -84,13 +84,11 @@ def column_numbers(
 
 
 def columns_to_keep(
-    given: Any, option: str, table: Table | None, groups: Mapping[str, list[int]]
+    given: Any, option: str, table: Table, groups: Mapping[str, list[int]]
 ) -> list[int]:
-    """Return the features that are named or match a pattern; any, as long as there is no table."""
+    """Return the features that are named or match a pattern."""
     names, pattern = getattr(given, option), getattr(given, f"{option}_matching")
     shown = f"--{option.replace('_', '-')}"
-    if table is None:
-        return list(range(len(names) + (pattern is not None)))
     numbers = column_numbers(names, table, shown, groups)
     if pattern is not None:
         found = np.flatnonzero(matching(f"{shown}-matching", pattern, table.names))

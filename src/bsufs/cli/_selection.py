@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 # What clusters best without labels; see the documentation on choosing without labels.
 DEFAULT_METHOD = "ClusterAlignment"
+_KEPT = ("must_keep", "never_keep")
 # With more than this share of the variance a column decides by its unit what is selected.
 _MOST_OF_IT = 0.5
 # So many features of an alternative are named on a terminal, in so many characters each.
@@ -50,7 +51,8 @@ class Selection:
 
 def validate_request(given: Any) -> None:
     """Check and complete the methods, parameters and criterion, before a table is read."""
-    selector = _selector(given)
+    asked = {one: getattr(given, one) or getattr(given, f"{one}_matching") for one in _KEPT}
+    selector = _selector(given, asked | {"costs": given.costs, "budget": given.budget})
     given.can_stream = hasattr(selector, "fit_batches")
     if given.criterion is not None:
         given.criterion = tuning.criterion_name(given.criterion)
@@ -79,7 +81,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
     """Select, and find out what the selection is worth."""
     table = found.table
     classes = None if given.label is None else found.classes(given.label)
-    selector = _selector(given, found)
+    selector = _selector(given, _kept(given, found))
     method = type(selector).__name__
     start = time.perf_counter()
     with (
@@ -191,25 +193,22 @@ def ranking_as_csv(selection: Selection) -> str:
     return as_csv(rows, ["rank", "name", "score", "kept", "group", "kind", "reason"])
 
 
-def _selector(given: Any, found: Input | None = None) -> Any:
-    """Return the selector asked for; without a table, one that shows what is wrong with it."""
-    table, groups = (None, {}) if found is None else (found.table, found.groups or {})
-    keep: dict[str, Any] = {
-        option: methods.columns_to_keep(given, option, table, groups)
-        for option in ("must_keep", "never_keep")
-    }
-    keep |= {"costs": given.costs, "budget": given.budget}
-    if found is not None:
-        both = set(keep["must_keep"]).intersection(keep["never_keep"])
-        if both:
-            raise ValueError(
-                f"--must-keep and --never-keep both name {found.table.names[min(both)]!r}. Take it "
-                "out of one of them."
-            )
-        for option in ("must_keep", "never_keep"):
-            keep[option] = found.table.places(keep[option]).tolist()
-        keep["groups"] = found.kept_together
-        keep["costs"] = _costs(given, found)
+def _kept(given: Any, found: Input) -> dict[str, Any]:
+    """Return what a selector is to know of the columns of the matrix."""
+    table, groups = found.table, found.groups or {}
+    must, never = (methods.columns_to_keep(given, option, table, groups) for option in _KEPT)
+    both = set(must).intersection(never)
+    if both:
+        raise ValueError(
+            f"--must-keep and --never-keep both name {table.names[min(both)]!r}. Take it out of "
+            "one of them."
+        )
+    keep = {"must_keep": table.places(must).tolist(), "never_keep": table.places(never).tolist()}
+    costs = {"costs": _costs(given, found), "budget": given.budget}
+    return {**keep, **costs, "groups": found.kept_together}
+
+
+def _selector(given: Any, keep: Mapping[str, Any]) -> Any:
     return methods.make_selector(
         given.method or DEFAULT_METHOD,
         given.numbers[0],

@@ -238,23 +238,21 @@ def sniff(file: RawFile) -> Sniffed:
         # An empty chunk ends the text.
         for chunk in chain(iter(lambda: stream.read(_CHUNK_BYTES), b""), [b""]):
             text = chunk
-            # There is nothing to decode in ASCII, unless it comes within a character.
-            if is_utf_16 or not chunk.isascii() or decoder.getstate()[0]:
-                try:
-                    decoded = decoder.decode(chunk, final=not chunk)
-                    text = decoded.encode() if is_utf_16 else chunk
-                except UnicodeDecodeError as error:
-                    if is_utf_16:
-                        raise TableError(
-                            f"{file.source}: it begins as UTF-16 text, but is not ({error.reason})."
-                        ) from error
-                    line = 1 + n_feeds + error.object[: error.start].count(b"\n")
-                    notices = (
-                        f"{file.source} is not UTF-8 (line {line}) and is read as Latin-1; what is "
-                        "written is UTF-8.",
-                    )
-                    encoding = "latin-1"
-                    decoder = codecs.getincrementaldecoder(encoding)()
+            try:
+                decoded = decoder.decode(chunk, final=not chunk)
+                text = decoded.encode() if is_utf_16 else chunk
+            except UnicodeDecodeError as error:
+                if is_utf_16:
+                    raise TableError(
+                        f"{file.source}: it begins as UTF-16 text, but is not ({error.reason})."
+                    ) from error
+                line = 1 + n_feeds + error.object[: error.start].count(b"\n")
+                notices = (
+                    f"{file.source} is not UTF-8 (line {line}) and is read as Latin-1; what is "
+                    "written is UTF-8.",
+                )
+                encoding = "latin-1"
+                decoder = codecs.getincrementaldecoder(encoding)()
             has_ink = has_ink or bool(text.strip())
             has_zeros = has_zeros or b"\0" in text
             n_feeds += text.count(b"\n")
