@@ -127,7 +127,7 @@ def explain(
 
 def why(found: Findings | FeatureFindings, column: int) -> str:
     """Return in plain words why one feature was kept or left out."""
-    kept, rank = found.support[column], found.ranking[column]
+    kept, company = found.support[column], _company(found, column)
     closest, correlation = (values[column] for values in found.closest)
     name = shortened(found.names[closest], _NAME_WIDTH)
     match found.reasons[column]:
@@ -137,24 +137,21 @@ def why(found: Findings | FeatureFindings, column: int) -> str:
             return "never to be kept (never_keep)"
         case Reason.ADJUSTED_FOR:
             return "adjusted for (adjust_for)"
+        case Reason.CONSTANT if kept:
+            return f"constant, but {f'kept{company}' if company else 'no other column was left'}"
         case Reason.CONSTANT:
-            if kept and found.n_others[column]:
-                return f"constant, but kept{_company(found, column)}"
-            return "constant, but no other column was left" if kept else "constant"
+            return "constant"
         case Reason.DUPLICATE:
             return f"a duplicate of {name} (correlation {correlation:.2f})"
         case Reason.CORRELATED:
             return f"{correlation:.2f} correlated with {name}"
+    course = _course(found, column)
     if kept:
-        said = _represented(found, column) + _course(found, column)
-        return f"{said}; kept{_company(found, column)}" if found.n_others[column] else said
+        return _represented(found, column) + course + (f"; kept{company}" if company else "")
     times = _times(found.n_features * found.variance_share[column])
     like = "" if closest < 0 else f"; closest is {name} ({correlation:.2f})"
-    return (
-        f"ranked {rank} for {found.n_selected} places"
-        f"{_company(found, column)}{_course(found, column)}, "
-        f"{times} the mean variance{like}"
-    )
+    places = f"ranked {found.ranking[column]} for {found.n_selected} places"
+    return f"{places}{company}{course}, {times} the mean variance{like}"
 
 
 def _company(found: Findings | FeatureFindings, column: int) -> str:

@@ -15,6 +15,7 @@ from scipy.spatial.distance import squareform
 
 from bsufs._names import shortened
 from bsufs._typing import Array, Indices, Mask
+from bsufs.graphs import in_safe_units
 from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.findings import MOST_PORTRAITS, around_the_cut
 from bsufs.inspection.page._columns import scores_are_ranks
@@ -122,8 +123,7 @@ def _strips(found: FeatureFindings) -> list[Markup]:
 
 def _samples(found: FeatureFindings) -> Markup:
     """Draw the rows along the two leading components of the selected features."""
-    rows = found.rows_of_foremost[:, : found.ends[found.n_selected - 1]]
-    rows = np.ldexp(rows, -int(np.frexp(np.abs(rows).max())[1]))
+    rows = in_safe_units(found.rows_of_foremost[:, : found.ends[found.n_selected - 1]])
     left, values, _ = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
     some = np.unique(np.linspace(0, len(rows) - 1, _MAP_POINTS).round().astype(int))
     labels = np.zeros(len(rows), dtype=int) if found.clusters is None else found.clusters.labels
