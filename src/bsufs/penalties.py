@@ -20,16 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "ElementPenalty",
-    "RowPenalty",
-    "row_norms",
-    "shrink_factor",
-    "strength_for_threshold",
-    "threshold",
-    "unit_threshold",
-]
-
 Floats = NDArray[np.float64]
 FloatArray = NDArray[np.floating[Any]]
 

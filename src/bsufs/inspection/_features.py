@@ -26,7 +26,7 @@ class FeatureFindings(Judged):
         self.n_features = self.widths.size
         self.n_selected = int(np.searchsorted(found.ends, found.n_selected)) + 1
         self.n_foremost = int(np.searchsorted(found.ends, found.foremost.size)) + 1
-        self.names = found.feature_of_columns[1][self._first]
+        self.names = found.feature_names_of_columns[self._first]
         self.best_first = np.arange(self.n_features)
         self.chosen = self.best_first[: self.n_selected]
         self.ranking = self.best_first + 1
@@ -70,9 +70,8 @@ class FeatureFindings(Judged):
 
     @cached_property
     def stability(self) -> Stability:
-        found = self.found.stability
-        folded = {name: getattr(found, name)[self._first] for name in ("frequency", "low", "high")}
-        return found._replace(**folded)
+        frequency, low, high, failure = self.found.stability
+        return Stability(self.folded(frequency), self.folded(low), self.folded(high), failure)
 
     @cached_property
     def closest(self) -> tuple[Indices, Array]:

@@ -88,19 +88,7 @@ class Alternative:
         return self.selector.ranking_
 
     def document(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return what there is to show, given the names of all features.
-
-        Parameters
-        ----------
-        names : sequence of str
-            A name for each column of X.
-
-        Returns
-        -------
-        dict
-            Its `title`, `features` (best first), `variance_share`, `cluster_sizes`, `stability`,
-            and `overlap` with the `selection` and the `others`.
-        """
+        """Return what there is to show, as plain values, given the names of all columns of X."""
         best_first = np.argsort(self.ranking_)[: int(self.selector.support_.sum())]
         of, features = features_of(self.selector, names)
         _, first = np.unique(of[best_first], return_index=True)

@@ -161,22 +161,25 @@ class Findings(Judged):
 
     Attributes
     ----------
-    search : object
-        The selector or search as it was given.
-    method : str
-        Name of the method.
+    search, method : object, str
+        The selector or search as it was given, and the name of the method.
     data : FitData
         The checked data, with what has been computed of them.
-    names : array of str of shape (n_features,)
-        The names of the columns.
     n_features, n_selected, n_selected_groups : int
         Number of columns, of selected ones and of selected groups, or columns without groups.
-    support, ranking, scores : array of shape (n_features,)
-        Which columns are selected, the rank of each, 1 for the best, and its score.
-    best_first, chosen : array of int
-        Numbers of all columns and of the selected ones, best first.
-    groups : array of shape (n_features,) or None
-        Labels of the groups of all columns; None where each is by itself.
+    names, support, ranking, scores, groups, n_others : array of shape (n_features,)
+        Of each column its name, whether it is selected, its rank, its score, the label of its group
+        and the number of others in it; `groups` is None where each column is by itself.
+    is_adjusted_for, cluster_share : array of shape (n_features,)
+        Which columns the others are cleared of, and how much of each lies between the clusters; NaN
+        for methods that look at none.
+    forced_and_barred : tuple of two masks
+        Columns that a user wants to be kept, and left out.
+    best_first, chosen, ends : array of int
+        Numbers of all columns and of the selected ones, best first; how many columns the best
+        1, 2, ... features have, a category being one feature.
+    path : dict or None
+        The `path_` that the method has followed.
 
     Examples
     --------
@@ -214,17 +217,7 @@ class Findings(Judged):
         self.search = self.selector
         self.selector = selector = getattr(self.search, "best_estimator_", self.search)
         check_is_fitted(selector)
-        self.method = type(selector).__name__
-        self.n_features = d = selector.n_features_in_
-        self.support, self.ranking = selector.support_, selector.ranking_
-        self.scores = selector.scores_
-        self.n_selected = int(np.sum(self.support))
-        self.best_first = np.argsort(self.ranking)
-        self.chosen = self.best_first[: self.n_selected]
-        self.groups: Any = getattr(selector, "groups_", None)
-        chosen = getattr(selector, "selected_groups_", selector.selected_features_)
-        self.n_selected_groups = len(chosen)
-        self._names_in = getattr(selector, "feature_names_in_", None)
+        self._look_at(selector)
         if isinstance(self.X, FitData):
             require_columns_of(selector, self.X)
             self.data: FitData = self.X
@@ -240,6 +233,29 @@ class Findings(Judged):
             )
             data = FitData(X, names=self._names_in, groups=self.groups)
             self.data = clone(selector)._to_be_cleared(data, texts)
+
+    def _look_at(self, selector: Any) -> None:
+        """Take over what a selector says without the data, and the names."""
+        self.method = type(selector).__name__
+        self.n_features = d = selector.n_features_in_
+        self.support, self.ranking = selector.support_, selector.ranking_
+        self.scores = selector.scores_
+        self.n_selected = int(np.sum(self.support))
+        self.best_first = np.argsort(self.ranking)
+        self.chosen = self.best_first[: self.n_selected]
+        self.groups: Any = getattr(selector, "groups_", None)
+        chosen = getattr(selector, "selected_groups_", selector.selected_features_)
+        self.n_selected_groups = len(chosen)
+        of = selector._groups.of
+        self.n_others = np.bincount(of)[of] - 1
+        self.forced_and_barred: tuple[Mask, Mask] = selector._forced_and_barred()
+        self._names_in = getattr(selector, "feature_names_in_", None)
+        adjust_for = getattr(selector, "adjust_for", None)
+        self.is_adjusted_for = adjusted_columns(adjust_for, d, self._names_in)
+        # Methods may look at no clusters, and may follow no path, or one without a step.
+        self.cluster_share: Array = getattr(selector, "cluster_shares_", np.full(d, np.nan))
+        path = getattr(selector, "path_", {})
+        self.path: Any = path if len(path.get("n_alive", ())) else None
         names = self.feature_names
         if names is None:
             names = [f"x{i}" for i in range(d)] if self._names_in is None else self._names_in
@@ -248,40 +264,15 @@ class Findings(Judged):
                 f"feature_names must have a name for each of the {d} features, got {len(names)}."
             )
         self.names = np.array([str(name) for name in names], dtype=object)
-
-    @cached_property
-    def n_others(self) -> Indices:
-        """How many other features each is kept or left out with."""
-        groups = self.selector._groups.of
-        return np.bincount(groups)[groups] - 1
-
-    @cached_property
-    def feature_of_columns(self) -> tuple[Indices, NDArray[np.object_]]:
-        """The number of the feature of each column, and its name."""
-        return features_of(self.selector, self.names)
-
-    @cached_property
-    def ends(self) -> Indices:
-        """How many columns the best 1, 2, ... features have, a category being one feature."""
-        changes = np.flatnonzero(np.diff(self.feature_of_columns[0][self.best_first])) + 1
-        return np.append(changes, self.n_features)
+        self._feature, self.feature_names_of_columns = features_of(selector, self.names)
+        changes = np.flatnonzero(np.diff(self._feature[self.best_first])) + 1
+        self.ends = np.append(changes, d)
 
     @property
     def by_chance(self) -> float:
         """How often a feature is selected where chance decides."""
         n_groups = self.candidates.size if self.groups is None else self.selector._groups.n_groups
         return self.n_selected_groups / n_groups
-
-    @cached_property
-    def forced_and_barred(self) -> tuple[Mask, Mask]:
-        """Features that a user wants to be kept or left out; methods may know neither."""
-        return self.selector._forced_and_barred()
-
-    @property
-    def path(self) -> Any:
-        """The `path_` that the method has followed; None without one of at least one step."""
-        path = getattr(self.selector, "path_", {})
-        return path if len(path.get("n_alive", ())) else None
 
     @cached_property
     def eliminated_at(self) -> Indices:
@@ -292,11 +283,6 @@ class Findings(Judged):
         # Features that must not be kept took no part, so they were not eliminated either.
         remained = (survival >= self.selector.n_iter_) | self.forced_and_barred[1]
         return np.where(remained, 0, survival + 1)
-
-    @cached_property
-    def cluster_share(self) -> Array:
-        """How much of each feature lies between the clusters; NaN for methods that look at none."""
-        return getattr(self.selector, "cluster_shares_", np.full(self.n_features, np.nan))
 
     @cached_property
     def variance_share(self) -> Array:
@@ -327,7 +313,7 @@ class Findings(Judged):
     @cached_property
     def closest(self) -> tuple[Indices, Array]:
         """The other selected column that each is most correlated with, -1 for none, and how far."""
-        feature = self.feature_of_columns[0]
+        feature = self._feature
         closest, correlation = [], []
         for block, part in self._blocks(max(self.data.X.shape[0], self.n_selected)):
             among = self._standardized.T @ standardized(part)
@@ -356,12 +342,6 @@ class Findings(Judged):
         correlations: Array = np.clip(self._standardized.T @ self._standardized, -1.0, 1.0)
         np.fill_diagonal(correlations, 1.0)
         return correlations
-
-    @property
-    def is_adjusted_for(self) -> Mask:
-        """Which features the others are cleared of."""
-        adjust_for = getattr(self.selector, "adjust_for", None)
-        return adjusted_columns(adjust_for, self.n_features, self._names_in)
 
     @cached_property
     def curve(self) -> Array:
@@ -538,13 +518,10 @@ class Findings(Judged):
         # Drawn before the work is shared out: the answer does not depend on who does it.
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_subsamples)
+        # Threads share X; most of a fit is linear algebra, which does not hold up the others.
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
         try:
-            # Threads share X; most of a fit is linear algebra, which does not hold up the others.
-            return list(
-                Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                    delayed(self._support_on_part)(int(seed)) for seed in seeds
-                )
-            )
+            return list(parallel(delayed(self._support_on_part)(int(seed)) for seed in seeds))
         except SubsampleError as error:
             return error
 

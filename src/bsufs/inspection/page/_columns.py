@@ -47,7 +47,7 @@ def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, 
         shown["score"] = _numbers(found.scores)
     if found.eliminated_at.any():
         shown["step"] = found.eliminated_at.tolist()
-    if alike(found.variance_share):
+    if alike(found.variance_share[found.variance_share > 0]):
         del shown["variance"]
     if others:
         chosen_by = np.sum(list(others.values()), axis=0)
@@ -57,14 +57,12 @@ def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, 
 
 def scores_are_ranks(found: FeatureFindings) -> bool:
     """Tell whether the scores fall by the same amount from each column to the next."""
-    steps = np.diff(found.found.scores[found.found.best_first])
-    return bool(steps.size == 0 or np.ptp(steps) <= 1e-9 * np.abs(steps).max())
+    return alike(np.diff(found.found.scores[found.found.best_first]), 1e-9)
 
 
-def alike(shares: Array) -> bool:
-    """Tell whether all columns that vary have the same share of the variance."""
-    varying = shares[shares > 0]
-    return bool(varying.size == 0 or np.ptp(varying) <= 1e-6 * varying.max())
+def alike(values: Array, tolerance: float = 1e-6) -> bool:
+    """Tell whether values are the same, relative to the largest."""
+    return bool(values.size == 0 or np.ptp(values) <= tolerance * np.abs(values).max())
 
 
 def packed(content: Mapping[str, Any]) -> str:
