@@ -33,6 +33,7 @@ class FeatureFindings(Judged):
         self.support = self.ranking <= self.n_selected
         self.scores = np.asarray(found.scores, dtype=np.float64)[self._first]
         self.eliminated_at = found.eliminated_at[self._first]
+        self.groups: Any = None if found.groups is None else found.groups[self._first]
         self.n_others = np.where(self.widths > 1, 0, found.n_others[self._first])
         self.is_adjusted_for = found.is_adjusted_for[self._first]
         self.forced_and_barred = tuple(mask[self._first] for mask in found.forced_and_barred)

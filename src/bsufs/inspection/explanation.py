@@ -9,10 +9,10 @@ import numpy as np
 
 from bsufs._extras import needs
 from bsufs._names import shortened
-from bsufs.inspection._docs import fill_docstring
 from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.findings import Findings, Reason
 from bsufs.metrics.label_free import standardized
+from bsufs.selectors._docs import fill_docstring
 
 with needs("bsufs.explain", "tables"):
     import pandas as pd
@@ -256,9 +256,9 @@ def verdict(found: FeatureFindings) -> Verdict:
     by_chance = found.by_chance
     beyond_chance = (frequency - by_chance) / (1.0 - by_chance)
     if not np.isnan(frequency):
-        word = "stable" if beyond_chance >= _STABLE else "partly stable"
-        word = word if beyond_chance >= _PARTLY_STABLE else "not stable"
         is_good = beyond_chance >= _PARTLY_STABLE
+        word = "stable" if beyond_chance >= _STABLE else "partly stable"
+        word = word if is_good else "not stable"
         sentences.append(
             f"The choice is {word}: on {found.subsample:.0%} of the rows, {frequency:.0%} of the "
             f"columns are chosen again; by chance {by_chance:.1%}."

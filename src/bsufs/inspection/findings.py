@@ -19,11 +19,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.inspection._clusters import RowClusters, find_clusters
-from bsufs.inspection._docs import fill_docstring
 from bsufs.metrics.label_free import standardized, wilson_interval
 from bsufs.scatter import make_scatter, safe_unit_exponent
 from bsufs.selectors._columns import column_variances
 from bsufs.selectors._data import FitData
+from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._nuisance import adjusted_columns, as_codes
 from bsufs.solvers.components import common_level_in_words
 from bsufs.table_selector import TableSelector

@@ -19,7 +19,6 @@ from scipy import sparse
 import bsufs.selectors
 from bsufs._atomic import atomic_write
 from bsufs._names import shortened
-from bsufs.inspection._docs import fill_docstring
 from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.alternative import Alternative
 from bsufs.inspection.explanation import portrait, verdict
@@ -28,6 +27,7 @@ from bsufs.inspection.page._columns import alike, columns_of, packed
 from bsufs.inspection.page._pictures import overlap_map, pictures
 from bsufs.inspection.page._templates import rendered
 from bsufs.metrics.label_free import column_numbers
+from bsufs.selectors._docs import fill_docstring
 from bsufs.table_selector import TableSelector
 from bsufs.tuning.criteria import CRITERIA
 
