@@ -225,17 +225,15 @@ def _clusters(
         return runs.labels[runs.best]
 
     of_all = labels(scores)
-    agreements = []
-    for _ in range(_N_PARTS):
+    agreements = np.zeros(_N_PARTS)
+    for number in range(_N_PARTS):
         part = random.permutation(len(scores))[: max(2, round(_PART * len(scores)))]
         centered = scores[part] - scores[part].mean(axis=0)
         values, axes = np.linalg.eigh(centered.T @ centered)
-        if values[::-1][group[-1]] <= 1e-12 * values[-1]:
-            # These rows have fewer components.
-            agreements.append(0.0)
-            continue
-        again = labels(centered @ axes[:, ::-1])
-        agreements.append(clustering_similarities(of_all[part], again[None, :], "ari")[0])
+        # Parts of the rows may have fewer components, and then show nothing.
+        if values[::-1][group[-1]] > 1e-12 * values[-1]:
+            again = labels(centered @ axes[:, ::-1])
+            agreements[number] = clustering_similarities(of_all[part], again[None, :], "ari")[0]
     sizes = np.sort(np.bincount(of_all))[::-1]
     return tuple(sizes[sizes > 0].tolist()), float(np.mean(agreements))
 

@@ -91,24 +91,21 @@ def explain(
     'left out: 0.96 correlated with petal length (cm)'
     """
     found = Findings(selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs)
-    selector = found.selector
     if found.stability.failure is not None:
         raise found.stability.failure
-    closest, correlation = found.closest
+    (closest, correlation), steps = found.closest, found.eliminated_at
     words = [
         f"{'kept' if kept else 'left out'}: {why(found, column)}"
-        for column, kept in enumerate(selector.support_.tolist())
+        for column, kept in enumerate(found.support.tolist())
     ]
     frame = pd.DataFrame(
         {
             # As objects: a name may hold what no column of text can.
             "name": pd.Series(found.names, dtype=object),
-            "rank": selector.ranking_,
-            "score": np.asarray(selector.scores_, dtype=np.float64),
-            "selected": selector.support_,
-            "eliminated_at": pd.arrays.IntegerArray(
-                found.eliminated_at.astype(np.int64), found.eliminated_at == 0
-            ),
+            "rank": found.ranking,
+            "score": np.asarray(found.scores, dtype=np.float64),
+            "selected": found.support,
+            "eliminated_at": pd.arrays.IntegerArray(steps.astype(np.int64), steps == 0),
             "frequency": found.stability.frequency,
             "frequency_low": found.stability.low,
             "frequency_high": found.stability.high,

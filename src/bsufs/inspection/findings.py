@@ -438,7 +438,7 @@ class Findings(Judged):
         if open_to_choice.size > _POOL:
             open_to_choice = random.choice(open_to_choice, _POOL, replace=False)
         varying = varying[np.isin(groups.of[varying], open_to_choice)]
-        refits = [] if isinstance(self._refits, SubsampleError) else self._refits
+        refits = self._refits[0]
         chosen = [self.candidates[support] for _, support in refits]
         pool = np.unique(np.concatenate([varying, *chosen]))
         X = self._rows_clustered(pool)
@@ -503,27 +503,27 @@ class Findings(Judged):
     @cached_property
     def stability(self) -> Stability:
         """How often each feature is selected again on random parts of the rows."""
-        unknown = np.full(self.n_features, np.nan)
-        if self.n_subsamples == 0:
-            return Stability(unknown, unknown, unknown)
-        if isinstance(self._refits, SubsampleError):
-            return Stability(unknown, unknown, unknown, self._refits)
+        refits, failure = self._refits
+        if not refits:
+            unknown = np.full(self.n_features, np.nan)
+            return Stability(unknown, unknown, unknown, failure)
         frequency = np.zeros(self.n_features)
-        frequency[self.candidates] = np.mean([support for _, support in self._refits], axis=0)
+        frequency[self.candidates] = np.mean([support for _, support in refits], axis=0)
         return Stability(frequency, *wilson_interval(frequency, self.n_subsamples))
 
     @cached_property
-    def _refits(self) -> list[tuple[Indices, Mask]] | SubsampleError:
-        """The rows of each random part, and which candidates are selected on it."""
+    def _refits(self) -> tuple[list[tuple[Indices, Mask]], SubsampleError | None]:
+        """The rows of each random part and the candidates selected on it, or why there are none."""
         # Drawn before the work is shared out: the answer does not depend on who does it.
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_subsamples)
         # Threads share X; most of a fit is linear algebra, which does not hold up the others.
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
         try:
-            return list(parallel(delayed(self._support_on_part)(int(seed)) for seed in seeds))
+            refits = parallel(delayed(self._support_on_part)(int(seed)) for seed in seeds)
         except SubsampleError as error:
-            return error
+            return [], error
+        return list(refits), None
 
     def _support_on_part(self, seed: int) -> tuple[Indices, Mask]:
         data, random = self._data_of_candidates, np.random.default_rng(seed)
