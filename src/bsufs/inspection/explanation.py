@@ -13,6 +13,7 @@ from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.findings import Findings, Reason
 from bsufs.metrics.label_free import standardized
 from bsufs.selectors._docs import fill_docstring
+from bsufs.table_selector import TableSelector
 
 with needs("bsufs.explain", "tables"):
     import pandas as pd
@@ -52,7 +53,9 @@ def explain(
     Returns
     -------
     pandas.DataFrame
-        One row per feature, best first; the index is the number of the column. Its columns:
+        One row per feature, best first; the index is the number of the column. A `TableSelector`
+        is explained by column of the table, without those that were left out as no features. Its
+        columns:
 
         - `name`; `group`, where features are kept in groups; `rank`, 1 for the best; `score`;
           `selected`;
@@ -90,7 +93,12 @@ def explain(
     >>> table.loc[3, "reason"]
     'left out: 0.96 correlated with petal length (cm)'
     """
-    found = Findings(selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs)
+    found: Any = Findings(selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs)
+    columns, groups = np.arange(found.n_features), found.groups
+    if isinstance(selector, TableSelector):
+        found = FeatureFindings(found)
+        columns = found.folded(selector.columns_of_matrix)
+        groups = found.groups if found.n_others.any() else None
     if found.stability.failure is not None:
         raise found.stability.failure
     (closest, correlation), steps = found.closest, found.eliminated_at
@@ -114,12 +122,11 @@ def explain(
             "closest": pd.Series(found.names[closest], dtype=object).mask(closest < 0, None),
             "correlation": correlation,
             "reason": pd.Series(words, dtype=object),
-        },
-        index=pd.RangeIndex(found.n_features, name="column"),
+        }
     )
-    if found.groups is not None:
-        frame.insert(1, "group", pd.Series(found.groups, dtype=object))
-    return frame.loc[found.best_first]
+    if groups is not None:
+        frame.insert(1, "group", pd.Series(groups, dtype=object))
+    return frame.set_index(pd.Index(columns, name="column")).iloc[found.best_first]
 
 
 def why(found: Findings | FeatureFindings, column: int) -> str:
