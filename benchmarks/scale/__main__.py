@@ -1,9 +1,9 @@
 """Large data: how time and peak memory grow, each measurement in a process of its own.
 
 ``python -m benchmarks.scale`` runs all of them (about an hour on one core), ``--quick`` smaller
-sizes (minutes), ``--only NAME ...`` some. Results go to a file of JSON lines as they come: a run that
-was stopped goes on where it was. To add a measurement, write a function that measures one size and
-returns a dictionary, and put it into MEASUREMENTS.
+sizes (minutes), ``--only NAME ...`` some. Results go to a file of JSON lines as they come: a run
+that was stopped goes on where it was. To add a measurement, write a function that measures one size
+and returns a dictionary, and put it into MEASUREMENTS.
 """
 
 import argparse

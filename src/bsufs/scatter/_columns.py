@@ -19,13 +19,7 @@ from bsufs._typing import Array, Indices
 from bsufs.scatter._base import RIDGE, Scatter, ridged_cholesky
 from bsufs.scatter._clearing import nothing_left, whitening
 from bsufs.scatter._dense import LARGEST_GRAM, FactoredScatter, gains_by_gram
-from bsufs.scatter._eigen import (
-    KrylovSpace,
-    Pairs,
-    Wanted,
-    pairs_from_samples,
-    pairs_of_matrix,
-)
+from bsufs.scatter._eigen import KrylovSpace, Pairs, Wanted, pairs_from_samples, pairs_of_matrix
 
 # So few bytes of columns are solved faster here than by sending products around.
 _SMALL_HERE = 2**26
