@@ -21,6 +21,8 @@ from bsufs.scatter._krylov import KrylovSpace
 
 # Up to this size the Gram matrix of the shorter side is small beside what else is there.
 _SMALL = 128
+# Columns with a larger share of non-zeros are multiplied faster as dense ones.
+_RATHER_DENSE = 0.125
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,11 @@ class SparseScatter(Scatter):
             left = X[:, rows]
             if self._weight is not None:
                 left.data *= np.repeat(self._weight[samples], np.diff(left.indptr))
-            block += (left.T @ (X if everything else X[:, columns])).toarray()
+            right = X if everything else X[:, columns]
+            if left.nnz > _RATHER_DENSE * math.prod(left.shape):
+                block += (right.T @ left.toarray()).T
+            else:
+                block += (left.T @ right).toarray()
         block -= self.total_weight * np.multiply.outer(self._mean[rows], self._mean[columns])
         if self._low_rank is not None:
             block += self._low_rank.of_block(rows, columns)
