@@ -377,21 +377,22 @@ def test_as_many_eigenpairs_as_it_takes(n, d):
     X[rng.random((n, d)) < 0.5] = 0.0
     thin, dense = make_scatter(sparse.csr_array(X)), make_scatter(X)
     exact = np.linalg.eigvalsh(dense_formula(X))[::-1]
-    for enough, count in (
-        (lambda values: values[-1] <= 0.5 * (exact[11] + exact[12]), 13),
-        (lambda values: values[-1] <= 0.5 * (exact[44] + exact[45]), 46),
-        (lambda values: False, 20),
-        (lambda values: values[-1] <= 0.5 * (exact[190] + exact[191]), 192),
+    for limits, count in (
+        ({"above": 0.5 * (exact[11] + exact[12])}, 12),
+        ({"above": 0.5 * (exact[44] + exact[45])}, 45),
+        ({}, 20),
+        ({"until": exact[:30].sum() * (1 - 1e-9)}, 30),
+        ({"above": 0.5 * (exact[190] + exact[191])}, 191),
     ):
         most = 20 if count == 20 else min(n - 1, d)
-        values, vectors = thin.leading_eigenvectors_until(enough, most)
-        assert values.size >= count
-        np.testing.assert_allclose(values, exact[: values.size], rtol=1e-9)
-        np.testing.assert_allclose(vectors.T @ vectors, np.eye(values.size), atol=1e-10)
+        values, vectors = thin.leading_eigenvectors(most, **limits)
+        np.testing.assert_allclose(values, exact[:count], rtol=1e-9)
+        np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-10)
         residual = thin @ vectors - vectors * values
         assert np.abs(residual).max() < 1e-8 * exact[0]
-        beside, _ = dense.leading_eigenvectors_until(enough, most)
-        np.testing.assert_allclose(beside[:count], values[:count], rtol=1e-9)
+        np.testing.assert_allclose(
+            dense.leading_eigenvectors(most, **limits)[0], values, rtol=1e-9
+        )
 
 
 def test_a_scatter_that_does_not_fit_is_refused_in_words(monkeypatch):

@@ -9,8 +9,9 @@ diagonal and its leading eigenvectors, and never learns which kind it holds.
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from scipy import linalg
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter._clearing import Clearing
-from bsufs.scatter._eigen import NumberWanted
+from bsufs.scatter._eigen import Pairs, Wanted
 from bsufs.stiefel import flip_signs
 
 # Batches of about this many bytes keep the temporary arrays out of the memory budget.
@@ -85,8 +86,8 @@ class Scatter(ABC):
         """Return the operator of some columns, without the factor."""
 
     @abstractmethod
-    def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
-        """Return the leading eigenpairs, descending and with any sign, without the factor."""
+    def _leading(self, wanted: Wanted) -> Pairs:
+        """Return the leading eigenpairs, with any sign and without the factor."""
 
     def __matmul__(self, W: Array) -> Array:
         product = self._product(W)
@@ -142,42 +143,30 @@ class Scatter(ABC):
         other.factor = self.factor * factor
         return other
 
-    def leading_eigenvectors(self, m: int) -> tuple[Array, Array]:
+    def leading_eigenvectors(
+        self, m: int, *, above: float = -math.inf, until: float = math.inf
+    ) -> tuple[Array, Array]:
         """Return the m largest eigenvalues, descending, and their eigenvectors, (n_features, m).
 
-        The vectors are orthonormal, each signed so that its entry of largest modulus is positive.
+        Fewer where only those `above` a level are wanted, or so many that they sum to `until`. The
+        vectors are orthonormal, each signed so that its entry of largest modulus is positive. What
+        was found is remembered: whoever asks for no more of it waits for nothing.
         """
         if not 1 <= m <= self.shape[0]:
             raise ValueError(f"m must be from 1 to n_features = {self.shape[0]}, got {m}.")
-        return self.leading_eigenvectors_until(lambda values: values.size >= m, m)
+        wanted = Wanted(m, above, until).scaled(1.0 / self.factor)
+        nothing = Pairs(np.empty(0), np.empty((self.shape[0], 0)), math.inf)
+        known: Pairs = self._remembered.get("leading", nothing)
+        if wanted.number(known.values, known.bound) > known.values.size:
+            found = self._leading(wanted)
+            known = Pairs(np.maximum(found.values, 0.0), flip_signs(found.vectors), found.bound)
+            self._remembered["leading"] = known
+        first = known.first(wanted.number(known.values, known.bound))
+        return first.values * self.factor, first.vectors
 
     def leading_eigenvalues(self, m: int) -> Array:
         """Return the m largest eigenvalues, descending, where nobody needs the vectors."""
         return self.leading_eigenvectors(m)[0]
-
-    def leading_eigenvectors_until(
-        self, enough: Callable[[Array], bool], most: int
-    ) -> tuple[Array, Array]:
-        """Return the fewest largest eigenpairs that are enough, in no case more than `most`.
-
-        `enough` is given some of the largest eigenvalues, in descending order. What was found is
-        remembered: whoever asks for no more of it waits for nothing.
-        """
-
-        def n_wanted(values: Array) -> int:
-            scaled = np.maximum(values, 0.0) * self.factor
-            tried = range(1, min(values.size, most) + 1)
-            first = next((m for m in tried if enough(scaled[:m])), most)
-            return first if first <= values.size else values.size + 1
-
-        pairs = self._remembered
-        values, vectors = pairs.get("leading", (np.empty(0), np.empty((self.shape[0], 0))))
-        if n_wanted(values) > values.size:
-            values, vectors = self._leading(n_wanted, most)
-            values, vectors = np.maximum(values, 0.0), flip_signs(vectors)
-            pairs["leading"] = values, vectors
-        m = min(n_wanted(values), values.size)
-        return values[:m] * self.factor, vectors[:, :m]
 
     @property
     def _remembered(self) -> dict[str, Any]:

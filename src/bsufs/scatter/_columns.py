@@ -19,8 +19,13 @@ from bsufs._typing import Array, Indices
 from bsufs.scatter._base import RIDGE, Scatter, ridged_cholesky
 from bsufs.scatter._clearing import nothing_left, whitening
 from bsufs.scatter._dense import LARGEST_GRAM, FactoredScatter, gains_by_gram
-from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix
-from bsufs.scatter._krylov import KrylovSpace
+from bsufs.scatter._eigen import (
+    KrylovSpace,
+    Pairs,
+    Wanted,
+    pairs_from_samples,
+    pairs_of_matrix,
+)
 
 # So few bytes of columns are solved faster here than by sending products around.
 _SMALL_HERE = 2**26
@@ -134,15 +139,15 @@ class ColumnScatter(Scatter):
         blocks = [*self.blocks, Block(call(_same, Z), behind)]
         return ColumnScatter(blocks, self.n_rows, self.total_weight, squares)
 
-    def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
+    def _leading(self, wanted: Wanted) -> Pairs:
         if self.n_rows <= LARGEST_GRAM:
             if "gram" not in self._remembered:
                 (self._remembered["gram"],) = compute([total(self.each(_sample_gram))])
-            values, left = pairs_of_matrix(self._remembered["gram"], n_wanted, most)
+            found = pairs_of_matrix(self._remembered["gram"], wanted)
         else:
-            values, left = KrylovSpace(self._sample_product, self.n_rows).largest(n_wanted)
-        images = self.gathered(self.each(_transposed_image, call(_same, left)))
-        return from_other_side(values, images, n_wanted, most)
+            found = KrylovSpace(self._sample_product, self.n_rows).largest(wanted)
+        images = self.gathered(self.each(_transposed_image, call(_same, found.vectors)))
+        return pairs_from_samples(found, images, wanted)
 
     def _sample_product(self, y: Array) -> Array:
         (product,) = compute([total(self.each(_sample_image, call(_same, y)))])

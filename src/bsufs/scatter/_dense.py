@@ -12,8 +12,13 @@ from scipy import linalg
 from bsufs._typing import Array, Indices
 from bsufs.scatter._base import RIDGE, Scatter, batches, ridged_cholesky
 from bsufs.scatter._clearing import Clearing, clear_matrix, clear_rows
-from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix
-from bsufs.scatter._krylov import KrylovSpace
+from bsufs.scatter._eigen import (
+    KrylovSpace,
+    Pairs,
+    Wanted,
+    pairs_from_samples,
+    pairs_of_matrix,
+)
 
 # With more samples than this, products with the data are cheaper than their Gram matrix.
 LARGEST_GRAM = 4096
@@ -47,8 +52,8 @@ class DenseScatter(Scatter):
         S, clearing = clear_matrix(self.S, level)
         return DenseScatter(np.ascontiguousarray(S), self.total_weight, self.max_rank), clearing
 
-    def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
-        return pairs_of_matrix(self.S, n_wanted, most)
+    def _leading(self, wanted: Wanted) -> Pairs:
+        return pairs_of_matrix(self.S, wanted)
 
 
 class FactoredScatter(Scatter):
@@ -109,16 +114,16 @@ class FactoredScatter(Scatter):
         Xc, clearing = clear_rows(self.Xc, level)
         return FactoredScatter(Xc, self.total_weight), clearing
 
-    def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
+    def _leading(self, wanted: Wanted) -> Pairs:
         # On the side of the samples, where there are fewer numbers.
         if self.Xc.shape[0] <= LARGEST_GRAM:
             if "gram" not in self._remembered:
                 products = (block @ block.T for _, block in self._in_double_precision())
                 self._remembered["gram"] = np.asarray(sum(products))
-            values, left = pairs_of_matrix(self._remembered["gram"], n_wanted, most)
+            found = pairs_of_matrix(self._remembered["gram"], wanted)
         else:
-            values, left = KrylovSpace(self._sample_product, self.Xc.shape[0]).largest(n_wanted)
-        return from_other_side(values, self._transposed_product(left), n_wanted, most)
+            found = KrylovSpace(self._sample_product, self.Xc.shape[0]).largest(wanted)
+        return pairs_from_samples(found, self._transposed_product(found.vectors), wanted)
 
     def _sample_product(self, y: Array) -> Array:
         products = (block @ (block.T @ y) for _, block in self._in_double_precision())

@@ -1,57 +1,136 @@
 """The largest eigenpairs of a symmetric matrix or operator, as many as turn out to be wanted.
 
-They come in descending order. How many are wanted is often known only from the eigenvalues:
-`n_wanted` is given some of the largest, in descending order, and says how many pairs are wanted;
-more than it was given where that cannot be told yet.
+How many are wanted is often known only from the eigenvalues themselves. One Krylov space serves
+until they are enough, where solving for 32, 64, 128 pairs in turn starts anew each time and spends
+most on pairs that nobody asked for.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy import linalg
 
 from bsufs._linalg import some_eigenpairs
 from bsufs._typing import Array
-from bsufs.scatter._krylov import KrylovSpace
 
-NumberWanted = Callable[[Array], int]
+Product: TypeAlias = Callable[[Array], Array]
 
-# Up to this size LAPACK takes no longer than Krylov methods, and misses no repeated eigenvalue.
-_DENSE = 2048
-# Eigenpairs to compute first where it is not known how many are wanted, and where few can be.
+# Up to the first size LAPACK is the fastest. Up to the second it is the way out where the Krylov
+# space has to grow beyond a share of the size, or may have missed a repeated eigenvalue.
+_SMALL, _MODERATE, _LARGEST_SHARE = 384, 2048, 0.2
+# Eigenpairs to compute first by LAPACK where many may be wanted, and where few can be.
 _FIRST_GUESS, _FEW = 32, 64
+# What is left of a matrix without its pairs may reach above them by this share, for rounding.
+_SLACK = 1e-5
+# Vectors at the start, and the share of those there are, between two looks at the convergence.
+_FIRST_LOOK, _SHARE_PER_LOOK = 32, 0.2
+# The basis may take this many bytes, or what is needed to hold twice the pairs that are wanted.
+_BASIS_BYTES = 2**29
+# Residuals relative to the largest eigenvalue: eigenvalues are then exact to rounding.
+_TOLERANCE = 1e-12
+_MOST_RESTARTS = 100
 
 
-def pairs_of_matrix(A: Array, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
-    """Return the largest eigenpairs, never more than `most`, of a symmetric matrix."""
+@dataclass(frozen=True)
+class Wanted:
+    """Which pairs: the first so many, but only those above a level, and until they sum to a total.
+
+    Where there is neither level nor total, and fewer than `most` can be had from a thin factor,
+    directions of the null space take the place of the others.
+    """
+
+    most: int
+    level: float = -math.inf
+    total: float = math.inf
+
+    def scaled(self, factor: float) -> Wanted:
+        """Return the same for a multiple of the operator."""
+        return Wanted(self.most, self.level * factor, self.total * factor)
+
+    def number(self, values: Array, bound: float = math.inf) -> int:
+        """Tell by some of the largest eigenvalues, descending, how many pairs are wanted.
+
+        One more than there are values where that cannot be told yet: no other exceeds the bound.
+        """
+        n_above = int(np.count_nonzero(values > self.level))
+        n_enough = int(np.searchsorted(np.cumsum(values), self.total)) + 1
+        number = min(n_above, n_enough, self.most)
+        open_end = number == values.size < min(n_enough, self.most) and bound > self.level
+        return number + 1 if open_end else number
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Some largest eigenpairs, descending, and a bound that no other eigenvalue exceeds."""
+
+    values: Array
+    vectors: Array
+    bound: float
+
+    def first(self, number: int) -> Pairs:
+        """Return the first of them."""
+        if number >= self.values.size:
+            return self
+        bound = float(self.values[number])
+        return Pairs(self.values[:number], self.vectors[:, :number], bound)
+
+
+def pairs_of_matrix(A: Array, wanted: Wanted) -> Pairs:
+    """Return the largest eigenpairs of a symmetric matrix, positive semidefinite but for rounding.
+
+    Up to a moderate size none is missed, however often an eigenvalue repeats.
+    """
     size = A.shape[0]
-    if size > _DENSE:
-        return KrylovSpace(lambda v: A @ v, size).largest(n_wanted)
-    count = min(most if most < _FEW else _FIRST_GUESS, size)
+    A = np.ascontiguousarray(A)
+    # Half of a symmetric matrix is read from memory in less time than all of it.
+    space = KrylovSpace(lambda v: np.asarray(linalg.blas.dsymv(1.0, A.T, v, lower=1)), size)
+    if size > _MODERATE:
+        return space.largest(wanted)
+    if size > _SMALL and wanted.most <= _LARGEST_SHARE * size:
+        found = space.largest(wanted, int(_LARGEST_SHARE * size))
+        if space.has_converged and _are_largest(A, found, wanted):
+            return found
+    count = min(wanted.most if wanted.most < _FEW else _FIRST_GUESS, size)
     while True:
         values, vectors = some_eigenpairs(A, size - count, size - 1)
         values, vectors = values[::-1], vectors[:, ::-1]
-        wanted = n_wanted(values)
-        if wanted <= count or count == size:
-            return values[:wanted], vectors[:, :wanted]
+        found = Pairs(values, vectors, float(values[-1]) if count < size else -math.inf)
+        number = wanted.number(values, found.bound)
+        if number <= count:
+            return found.first(number)
         count = min(4 * count, size)
 
 
-def from_other_side(
-    values: Array, images: Array, n_wanted: NumberWanted, most: int
-) -> tuple[Array, Array]:
-    """Return eigenpairs of Xc'Xc from eigenvalues of Xc Xc' and the images Xc' u.
+def _are_largest(A: Array, found: Pairs, wanted: Wanted) -> bool:
+    """Tell whether what is left of a matrix without some pairs has no eigenvalue above theirs.
 
-    Directions that the data do not have are filled up by random ones of the null space.
+    That is so where level I - A + V diag(values) V' has a Cholesky factor. Single precision tells
+    as much as is asked for.
     """
-    m = n_wanted(values)
-    m = m if m <= values.size else most
-    values = values[:m]
+    level = wanted.level
+    if found.bound > level:
+        level = float(found.values[-1]) * (1.0 + _SLACK)
+    if level <= 0.0:
+        return False
+    left = (found.vectors * (found.values / level)) @ found.vectors.T - A / level
+    left[np.diag_indices_from(left)] += 1.0
+    factor = linalg.lapack.spotrf(left.astype(np.float32).T, lower=1, clean=0, overwrite_a=1)
+    return bool(factor[1] == 0)
+
+
+def pairs_from_samples(found: Pairs, images: Array, wanted: Wanted) -> Pairs:
+    """Return eigenpairs of Xc'Xc from those of Xc Xc' and the images Xc' u of their vectors."""
+    has_end = wanted.level > -math.inf or wanted.total < math.inf
+    m = found.values.size if has_end else wanted.most
     # The others are rounding of the largest.
-    sound = values > np.finfo(np.float64).eps * values.max(initial=0.0) * max(images.shape)
-    basis = images[:, :m][:, sound]
+    least = np.finfo(np.float64).eps * found.values.max(initial=0.0) * max(images.shape)
+    sound = found.values > least
+    basis = images[:, sound]
     missing = m - basis.shape[1]
     if missing:
         filler = np.random.default_rng(0).standard_normal((images.shape[0], missing))
@@ -59,4 +138,107 @@ def from_other_side(
         basis = np.hstack([basis, filler])
     # Householder QR leaves an orthonormal set as it is, up to sign.
     frame, _ = linalg.qr(basis, mode="economic", check_finite=False)
-    return np.concatenate([values[sound], np.zeros(missing)]), frame
+    values = np.concatenate([found.values[sound], np.zeros(missing)])
+    return Pairs(values, frame, found.bound)
+
+
+class KrylovSpace:
+    """A Krylov space with full orthogonalization, restarted from its best vectors when full.
+
+    Vectors are added one at a time: a sparse matrix takes as long for a block as for its vectors
+    one by one, and a block converges later.
+    """
+
+    def __init__(self, product: Product, size: int) -> None:
+        self._product = product
+        self._size = size
+        start = np.random.default_rng(0).standard_normal(size)
+        self._next = start / np.linalg.norm(start)
+        self._basis = np.empty((size, 0), order="F")
+        self._projected = np.zeros((0, 0))
+        self._used = 0
+        self._coupling = 0.0
+        self.has_converged = False
+
+    def largest(self, wanted: Wanted, most_vectors: int | None = None) -> Pairs:
+        """Return the largest eigenpairs; give up where the space grows beyond `most_vectors`.
+
+        Of the first that is not wanted it need only be told on which side of the level it is.
+        """
+        n_restarts = 0
+        while True:
+            values, rotation = self._expanded()
+            is_all = self._used == self._size
+            # The operator leaves the space only by way of the last vector.
+            residuals = np.abs(rotation[-1]) * (0.0 if is_all else self._coupling)
+            residuals[residuals <= _TOLERANCE * values[0]] = 0.0
+            number = wanted.number(values, -math.inf if is_all else math.inf)
+            bound = -math.inf if is_all else float(values[-1])
+            if number < values.size:
+                bound = float(values[number] + residuals[number])
+            self.has_converged = (
+                number <= values.size
+                and not residuals[:number].any()
+                and wanted.number(values[:number], bound) == number
+            )
+            number = min(number, values.size)
+            is_full = self._used >= (most_vectors or self._size)
+            if self.has_converged or is_full or n_restarts == _MOST_RESTARTS:
+                break
+            n_restarts += self._make_room(number, values, rotation)
+        vectors = self._basis[:, : self._used] @ rotation[:, :number]
+        return Pairs(values[:number], vectors, bound)
+
+    def _expanded(self) -> tuple[Array, Array]:
+        """Add vectors to the space; return the eigenpairs of the operator projected on it."""
+        goal = self._used + max(_FIRST_LOOK, int(_SHARE_PER_LOOK * self._used))
+        self._reserve(min(goal, self._size))
+        while self._used < min(goal, self._size):
+            self._add_vector()
+        projected = self._projected[: self._used, : self._used]
+        values, rotation = linalg.eigh(projected, check_finite=False)
+        return values[::-1], rotation[:, ::-1]
+
+    def _add_vector(self) -> None:
+        old = self._used
+        self._basis[:, old] = self._next
+        self._used = old + 1
+        basis = self._basis[:, : self._used]
+        image = self._product(self._next)
+        shadow = basis.T @ image
+        self._projected[: self._used, old] = self._projected[old, : self._used] = shadow
+        image = image - basis @ shadow
+        self._coupling = float(np.linalg.norm(image))
+        # Where nothing is left but rounding, the space goes on from a fresh direction.
+        if self._coupling <= np.finfo(np.float64).eps * float(np.linalg.norm(shadow)):
+            image = np.random.default_rng(old).standard_normal(self._size)
+        # Once more: what rounding left of the basis is large where little else was left.
+        for _ in range(2):
+            image /= np.linalg.norm(image)
+            image -= basis @ (basis.T @ image)
+            length = float(np.linalg.norm(image))
+            if length > 0.5:
+                break
+        self._next = image / length
+
+    def _reserve(self, n_columns: int) -> None:
+        if n_columns <= self._basis.shape[1]:
+            return
+        used = self._used
+        basis = np.empty((self._size, n_columns), order="F")
+        basis[:, :used] = self._basis[:, :used]
+        projected = np.zeros((n_columns, n_columns))
+        projected[:used, :used] = self._projected[:used, :used]
+        self._basis, self._projected = basis, projected
+
+    def _make_room(self, wanted: int, values: Array, rotation: Array) -> bool:
+        """Keep only the best vectors where there is no room for more; tell whether that was so."""
+        most = max(2 * wanted + 3 * _FIRST_LOOK, _BASIS_BYTES // (8 * self._size))
+        if self._used * (1 + _SHARE_PER_LOOK) <= most:
+            return False
+        kept = min(wanted + (most - wanted) // 3, self._used)
+        self._basis[:, :kept] = self._basis[:, : self._used] @ rotation[:, :kept]
+        self._projected[:] = 0.0
+        self._projected[np.diag_indices(kept)] = values[:kept]
+        self._used = kept
+        return True

@@ -16,8 +16,13 @@ from bsufs._typing import Array, Indices
 from bsufs.scatter._accumulate import safe_unit_exponent
 from bsufs.scatter._base import BATCH_BYTES, Scatter
 from bsufs.scatter._clearing import Clearing, nothing_left, weighted_mean, whitening
-from bsufs.scatter._eigen import NumberWanted, from_other_side, pairs_of_matrix
-from bsufs.scatter._krylov import KrylovSpace
+from bsufs.scatter._eigen import (
+    KrylovSpace,
+    Pairs,
+    Wanted,
+    pairs_from_samples,
+    pairs_of_matrix,
+)
 
 # Up to this size the Gram matrix of the shorter side is small beside what else is there.
 _SMALL = 128
@@ -244,19 +249,19 @@ class SparseScatter(Scatter):
             block += self._low_rank.of_block(rows, columns)
         return block
 
-    def _leading(self, n_wanted: NumberWanted, most: int) -> tuple[Array, Array]:
+    def _leading(self, wanted: Wanted) -> Pairs:
         n, d = self._X.shape
         if d <= n:
             if d <= _SMALL:
-                return pairs_of_matrix(self._block(slice(None), slice(None)), n_wanted, most)
-            return KrylovSpace(self._product, d).largest(n_wanted)
+                return pairs_of_matrix(self._block(slice(None), slice(None)), wanted)
+            return KrylovSpace(self._product, d).largest(wanted)
         if n <= _SMALL:
             gram = self._centered(self._centered_transpose(np.eye(n)))
-            values, left = pairs_of_matrix(gram, n_wanted, most)
+            found = pairs_of_matrix(gram, wanted)
         else:
             space = KrylovSpace(lambda v: self._centered(self._centered_transpose(v)), n)
-            values, left = space.largest(n_wanted)
-        return from_other_side(values, self._centered_transpose(left), n_wanted, most)
+            found = space.largest(wanted)
+        return pairs_from_samples(found, self._centered_transpose(found.vectors), wanted)
 
 
 def _csr(data: Array, indices: Any, indptr: Any, d: int) -> Any:

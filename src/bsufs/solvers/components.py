@@ -69,24 +69,17 @@ def start_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Arra
     if isinstance(n_components, Integral):
         return scatter.leading_eigenvectors(int(n_components))
     limit = min(scatter.max_rank, scatter.shape[0])
-    if isinstance(n_components, str):
-        edge = noise_edge(scatter.diagonal(), scatter.total_weight)
-        limit = min(_MOST_ABOVE_NOISE, limit)
-        values, vectors = scatter.leading_eigenvectors_until(lambda v: bool(v[-1] <= edge), limit)
-        if values[0] <= edge:
-            edge = scatter.trace() / int(np.count_nonzero(scatter.diagonal()))
-            limit = min(_MOST_ABOVE_AVERAGE, limit)
-            values, vectors = scatter.leading_eigenvectors_until(
-                lambda v: bool(v[-1] <= edge), limit
-            )
-        m = int(np.count_nonzero(values[:limit] > edge))
-    else:
+    if not isinstance(n_components, str):
         # A little below it, or rounding would let a share of one run to the last digit.
         goal = float(n_components) * scatter.trace() * (1.0 - 1e-12)
-        values, vectors = scatter.leading_eigenvectors_until(lambda v: bool(v.sum() >= goal), limit)
-        m = int(np.searchsorted(np.cumsum(values), goal)) + 1
-    m = min(max(m, 1), values.size)
-    return values[:m], vectors[:, :m]
+        return scatter.leading_eigenvectors(limit, until=goal)
+    edge = noise_edge(scatter.diagonal(), scatter.total_weight)
+    values, vectors = scatter.leading_eigenvectors(min(_MOST_ABOVE_NOISE, limit), above=edge)
+    if values.size == 0:
+        average = scatter.trace() / int(np.count_nonzero(scatter.diagonal()))
+        limit = min(_MOST_ABOVE_AVERAGE, limit)
+        values, vectors = scatter.leading_eigenvectors(limit, above=average)
+    return (values, vectors) if values.size else scatter.leading_eigenvectors(1)
 
 
 def principal_frame(scatter: Scatter, n_components: int | float | str) -> tuple[Array, Array]:
