@@ -28,6 +28,8 @@ from bsufs.scatter._eigen import (
 _SMALL = 128
 # Columns with a larger share of non-zeros are multiplied faster as dense ones.
 _RATHER_DENSE = 0.125
+# Vectors that are multiplied at a time in search of eigenpairs.
+_WIDTH = 8
 
 
 @dataclass(frozen=True)
@@ -254,12 +256,12 @@ class SparseScatter(Scatter):
         if d <= n:
             if d <= _SMALL:
                 return pairs_of_matrix(self._block(slice(None), slice(None)), wanted)
-            return KrylovSpace(self._product, d).largest(wanted)
+            return KrylovSpace(self._product, d, _WIDTH).largest(wanted)
         if n <= _SMALL:
             gram = self._centered(self._centered_transpose(np.eye(n)))
             found = pairs_of_matrix(gram, wanted)
         else:
-            space = KrylovSpace(lambda v: self._centered(self._centered_transpose(v)), n)
+            space = KrylovSpace(lambda V: self._centered(self._centered_transpose(V)), n, _WIDTH)
             found = space.largest(wanted)
         return pairs_from_samples(found, self._centered_transpose(found.vectors), wanted)
 
