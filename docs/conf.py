@@ -10,11 +10,10 @@ from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx_gallery.sorting import ExplicitOrder
-from typer.main import get_command
 
 import bsufs
 import bsufs_paper.cli
-from bsufs.cli._program import BSUFS, build_app
+from bsufs.cli._program import BSUFS, build_command
 
 # Workers and commands that examples start are processes of their own; a picture has no window.
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -53,14 +52,14 @@ _EXAMPLES_LINK = re.compile(r"\]\((?:\.\./)+examples/\)")
 # not.
 _MARGIN_NUMBER = re.compile(r"\\tag\{(\w+)\}")
 # Command lines describe themselves; their page shows that in tables.
-_PROGRAMS = {program.name: build_app(program) for program in (BSUFS, bsufs_paper.cli.PROGRAM)}
+_PROGRAMS = {program.name: build_command(program) for program in (BSUFS, bsufs_paper.cli.PROGRAM)}
 _HELP_OF = re.compile(r"^<!-- help of (.+) -->$", flags=re.MULTILINE)
 
 
 def _help(place: re.Match[str]) -> str:
     """Return what a command says of itself: words, a table for each group of options, examples."""
     name, *words = place[1].split()
-    command = get_command(_PROGRAMS[name])
+    command = _PROGRAMS[name]
     for word in words:
         command = command.commands[word]
     arguments = [p for p in command.params if p.param_type_name == "argument"]

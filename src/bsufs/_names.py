@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 ELLIPSIS = "…"
 
 
@@ -15,6 +18,13 @@ def shortened(name: str, width: int = 40) -> str:
         return name
     tail = (width - 1) * 2 // 5
     return name[: width - 1 - tail] + ELLIPSIS + name[-tail:]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question that names what is nearest, after a blank; nothing where all is far."""
+    by_lower = {str(one).lower(): str(one) for one in known}
+    near = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return f" Did you mean {by_lower[near[0]]!r}?" if near else ""
 
 
 def one_line(text: str) -> str:

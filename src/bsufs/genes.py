@@ -14,6 +14,7 @@ from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Array, Indices, Mask
 from bsufs.purposes import selector_for
 from bsufs.selectors._columns import feature_mask, matching
+from bsufs.selectors._nuisance import with_regressors
 from bsufs.selectors._validation import non_finite
 from bsufs.tables._arrays import LARGEST_LEVEL
 
@@ -413,24 +414,13 @@ def _fitted(
             selector.set_params(adjust_for=batches.astype(str))
         ((_, X),) = cells.chunks(genes)
         return selector.fit(X)
+    chunks: Any = (X for _, X in cells.chunks(genes))
     n_batches = 0 if batches is None else int(batches.max())
     if n_batches:
         selector.set_params(adjust_for=list(range(genes.size, genes.size + n_batches)))
-    selector.fit_batches(_with_batches(cells, genes, batches, n_batches))
-    return selector
-
-
-def _with_batches(cells: _Cells, genes: Indices, batches: Any, n_batches: int) -> Iterator[Any]:
-    """Go through the chunks, with an indicator column for each batch but one behind the genes."""
-    for rows, X in cells.chunks(genes):
-        if not n_batches:
-            yield X
-            continue
-        marks = (batches[rows, None] == np.arange(1, n_batches + 1)).astype(X.dtype)
-        if sparse.issparse(X):
-            yield sparse.hstack([X, sparse.csr_array(marks)], format="csr")
-        else:
-            yield np.hstack([X, marks])
+        # A column for each batch but one.
+        chunks = with_regressors(chunks, batches[:, None] == np.arange(1, n_batches + 1))
+    return selector.fit_batches(chunks)
 
 
 def _dense(cells: _Cells, genes: Indices, batches: Any, purpose: str) -> Array:

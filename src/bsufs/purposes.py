@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from bsufs._names import did_you_mean
 from bsufs.selectors import ClusterAlignment, ColumnSubset, NeighborAlignment
 from bsufs.selectors._base import BaseSelector
 from bsufs.selectors._dask_input import is_dask
@@ -38,11 +38,9 @@ def selector_for(purpose: str, k: int | float | str = "auto", **parameters: Any)
     valid = [name for name in selector.get_params() if name != "n_features_to_select"]
     for name in parameters:
         if name not in valid:
-            near = difflib.get_close_matches(name, valid, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
             raise TypeError(
                 f"purpose={purpose!r} selects with {selector_class.__name__}, which has no "
-                f"parameter {name!r}.{hint} It has {', '.join(valid)}."
+                f"parameter {name!r}.{did_you_mean(name, valid)} It has {', '.join(valid)}."
             )
     selector.set_params(**parameters)
     return selector

@@ -37,7 +37,7 @@ def _is_one_line(done):
         (b"a\n1\n2\n", "the table has one column"),
         (b"a,b,a\n1,2,3\n4,5,6\n", "'a' occurs more than once"),
         (b"a,b,c\n1,red,3\n4,2020-01-01,6\n", "column 'b' holds text, such as 'red' in row 1"),
-        (b'a,b\n"1,234",2\n"5,000",3\n', "thousands separators are not read, write 1234"),
+        (b'a,b\n"1,234",2\n"5,000",3\n', "thousands are not read with --strict, write 1234"),
         (b"a,b,c\n1,nan,2\n2,inf,3\n4,5,6\n", "1 value is missing and 1 value is infinite"),
         (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8, "this is no text"),
     ],

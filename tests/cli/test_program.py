@@ -117,7 +117,7 @@ def test_a_terminal_sees_that_work_goes_on(monkeypatch, capsys):
 
 
 def test_a_file_in_the_package_is_a_command():
-    names = {command.name for command in program.build_app().registered_commands}
+    names = set(program.build_command().commands)
     assert {"select", "compare"} <= names
 
 
@@ -126,7 +126,7 @@ def test_commands_import_nothing_heavy():
     code = (
         "import sys, types, pathlib; package = types.ModuleType('bsufs');"
         f"package.__path__ = [{os.path.dirname(bsufs.__file__)!r}]; sys.modules['bsufs'] = package;"
-        "from bsufs.cli._program import build_app; build_app();"
+        "from bsufs.cli._program import build_command; build_command();"
         "print({'numpy', 'scipy', 'pandas', 'pyarrow', 'sklearn', 'matplotlib'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

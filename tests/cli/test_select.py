@@ -31,7 +31,7 @@ def test_a_purpose_stands_for_a_method(invoke, table):
     result = invoke("select", table, "-k", 2, *OTHERS, "--purpose", "Neighbors")
     assert "NeighborAlignment selected 2 of 6 features" in result.err
     result = invoke("select", table, "-k", 2, *OTHERS, "--purpose", "reconstruct")
-    assert "--purpose 'reconstruct' is not known. Did you mean reconstruction?" in result.err
+    assert "--purpose 'reconstruct' is not known. Did you mean 'reconstruction'?" in result.err
     result = invoke("select", table, "--purpose", "clusters", "--method", "BSUFS")
     assert (result.status, result.out) == (2, "")
     assert "--purpose and --method both say how to select" in result.err
@@ -77,9 +77,9 @@ def test_forced_and_barred_features(invoke, table, tmp_path):
         (["-k", "0"], "-k must be a whole number"),
         (["-k", "x"], "got 'x'"),
         (["-k", "7"], "-k must be at most 6"),
-        (["--method", "Bsufz"], "Did you mean BSUFS?"),
+        (["--method", "Bsufz"], "Did you mean 'BSUFS'?"),
         (["--method", "???"], "There are BSUFS, ClusterAlignment"),
-        (["--set", "n_neighbours=1"], "Did you mean n_neighbors?"),
+        (["--set", "n_neighbours=1"], "Did you mean 'n_neighbors'?"),
         (["--set", "lambda_row=1"], "Methods that have it: BSUFS, SPCAPSD"),
         (["--set", "zzz=1"], "Valid: clusters, components, max_samples"),
         (["--set", "random_state=1"], "use --seed"),
@@ -129,7 +129,7 @@ def test_missing_values(invoke, tmp_path):
     assert "--missing median" in invoke("select", path, "-k", 1, "--strict").err
     out = tmp_path / "o.csv"
     result = invoke("select", path, "-k", 3, "--missing", "median", "-o", out)
-    assert "filled with medians" in result.err
+    assert "medians stand for them" in result.err
     assert out.read_text() == path.read_text()
     invoke("select", path, "-k", 3, "--missing", "drop-rows", "-o", out, "--force")
     assert out.read_text() == "a,b,c\n1,2,3\n4,2,1\n"
@@ -207,7 +207,7 @@ def test_a_report_tells_what_was_missing(invoke, tmp_path):
     path.write_text("a,b,c\n1,2,3\n,5,7\n7,-inf,9\n4,2,1\n")
     result = invoke("select", path, "-k", 1, "--missing", "median", "--report", "-", "--subsamples",
                     0)  # fmt: skip
-    assert "<dd>1 missing, 1 infinite</dd>" in result.out
+    assert "<dd>1 value is missing and 1 value is infinite</dd>" in result.out
 
 
 def test_a_report_needs_a_file_of_its_own(invoke, table, tmp_path):
@@ -344,7 +344,7 @@ def test_alternatives_are_shown_and_written(invoke, table, tmp_path):
 def test_fewer_alternatives_than_asked_for_are_said(invoke, table):
     result = invoke("select", table, "-k", 2, *OTHERS, "--alternatives", 9)
     assert result.out == "b\ne\n"
-    assert "the table has components for 3 alternatives" in result.err
+    assert "alternatives for which the table has components: 3" in result.err
 
 
 def test_alternatives_need_the_whole_table(invoke, table):

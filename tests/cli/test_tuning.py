@@ -94,7 +94,7 @@ def test_a_criterion_implies_a_search(invoke, table, searched):
     ("words", "message"),
     [
         (["--criterion", "accuracy"], "There are reconstruction, permutation_gap"),
-        (["--tune", "--criterion", "stabilty"], "Did you mean stability?"),
+        (["--tune", "--criterion", "stabilty"], "Did you mean 'stability'?"),
         (["-k", "2,3"], "-k must be one number without --tune"),
         (["-k", "2,x", "--tune"], "got 'x'"),
         (["-k", "2,9", "--tune"], "-k must be at most 6"),

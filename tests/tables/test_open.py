@@ -37,14 +37,14 @@ def test_numbers_names_and_carried_columns_come_apart():
         ("\n \n", "the file is empty"),
         ("a,b\n", "header of 2 names, but no row"),
         ("a\n1\n", "one column when split at ','"),
-        ("a b\n1 2\n", "has a space: name the right mark with --delimiter"),
+        ("a-b\n1-2\n", "one column when split at ','"),
         ("a,b,a\n1,2,3\n", "'a' occurs more than once"),
         ("a,b,\n1,2,3\n", "column 3 of 3 has no name"),
         ("a,b\n1,x\n", "column 'b' holds text, such as 'x' in row 1"),
         ("a,b,c\n1,x,2\n1,2,y\n", "--ignore b,c"),
         ("a,b\n1,2001-01-01\n", "--ignore b"),
         ("a,b\n1,true\n2,7\n", "such as 'true' in row 1"),
-        ('a,b\n1,"1,234"\n', "'1,234' in column 'b' (row 1); thousands separators"),
+        ('a,b\n1,"1,234"\n', "'1,234' in column 'b' (row 1); commas between thousands are"),
         ("a;b\n1;1,5\n", "write 1.5"),
         ("a,b\n1,2\n1,2,3\n", "line 3 has 3 values, but the first line has 2"),
         ("a,b\n1,2\0\n", "zero bytes"),
@@ -211,7 +211,7 @@ def test_anndata_or_what_to_install(tmp_path, monkeypatch):
 def test_broken_archives(tmp_path):
     parts = {"indices": [0], "indptr": [0, 9], "format": np.array(b"csr"), "shape": [1, 2]}
     np.savez(tmp_path / "s.npz", data=np.ones(1), **parts)
-    with pytest.raises(TableError, match="SciPy sparse"):
+    with pytest.raises(TableError, match="cannot be read as a NumPy"):
         open_table(tmp_path / "s.npz")
     np.savez(tmp_path / "o.npz", X=np.array([[{}]], dtype=object))
     with pytest.raises(TableError, match="never unpickled"):

@@ -33,7 +33,7 @@ def test_everything_of_one_dataset(invoke):
     result = invoke("datasets", "show", "coil20")
     assert "Nene" in result.out
     assert "COIL20.mat" in result.out
-    assert "Did you mean COIL20?" in invoke("datasets", "show", "COIL21").err
+    assert "Did you mean 'COIL20'?" in invoke("datasets", "show", "COIL21").err
 
 
 def test_fetching_says_where_or_why_not(invoke, monkeypatch, tmp_path):

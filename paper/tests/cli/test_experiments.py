@@ -169,7 +169,7 @@ class TestPaper:
     def test_an_unknown_id_is_answered_with_the_nearest(self, invoke, tmp_path):
         ended = invoke("reproduce", "--only", "table-ac", "--out", tmp_path)
         assert ended.status == 2
-        assert "Did you mean table-acc?" in ended.err
+        assert "Did you mean 'table-acc'?" in ended.err
 
     def test_every_item_names_a_run_that_exists(self):
         from bsufs_paper.experiments import paper_specs

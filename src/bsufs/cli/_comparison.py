@@ -32,29 +32,19 @@ if TYPE_CHECKING:
 BASELINE = "RandomSelector"
 # One draw of random columns says little; a mean of so many is a baseline.
 _BASELINE_DRAWS = 10
+# What stands above the columns on a terminal, where there is room for some, and on a page.
 _HEADINGS = {
-    "method": "method",
-    "n_features": "k",
-    "seconds": "seconds",
-    "explained_variance": "explained",
-    "redundancy": "redundancy",
-    "neighbors": "neighbors",
-    "overlap": "overlap",
-    "accuracy": "ACC",
-    "information": "NMI",
-}
-_LONG_HEADINGS = {
-    "method": "method",
-    "n_features": "features",
-    "explained_variance": "explained, %",
-    "held_out": "held-out, %",
-    "redundancy": "redundancy",
-    "agreement": "agreement, %",
-    "neighbors": "neighbors, %",
-    "overlap": "overlap, %",
-    "accuracy": "ACC, %",
-    "information": "NMI, %",
-    "seconds": "seconds",
+    "method": ("method", "method"),
+    "n_features": ("k", "features"),
+    "seconds": ("seconds", "seconds"),
+    "explained_variance": ("explained", "explained, %"),
+    "held_out": ("", "held-out, %"),
+    "redundancy": ("redundancy", "redundancy"),
+    "agreement": ("", "agreement, %"),
+    "neighbors": ("neighbors", "neighbors, %"),
+    "overlap": ("overlap", "overlap, %"),
+    "accuracy": ("ACC", "ACC, %"),
+    "information": ("NMI", "NMI, %"),
 }
 
 
@@ -96,10 +86,15 @@ class Judge:
     def __init__(self, given: Any, found: Input, classes: Classes | None) -> None:
         self.found, self.classes = found, classes
         self.seed, self.jobs, self.limit = given.seed, given.jobs, given.limit
+        if not found.data.variances.any():
+            raise ValueError(
+                f"{given.table}: every column is constant (without what --center-rows and "
+                "--adjust-for take off). There is nothing to compare."
+            )
         with found.console.busy("computing the scatter matrix"):
             self._evaluation = EvaluationData(found.sampled, given.seed)
             # What all methods share is not to be counted among the seconds of the first.
-            self._scatter = found.data.scatter
+            _ = found.data.scatter
 
     @property
     def n_rows(self) -> int:
@@ -137,9 +132,9 @@ class Judge:
         return {"method": name, **dict.fromkeys(keys), "error": error}
 
     def _measures(self, chosen: Indices, first: Indices) -> dict[str, float]:
-        columns = self._evaluation.columns(chosen)
+        columns, found = self._evaluation.columns(chosen), self.found.data
         measures = {
-            "explained_variance": self._explained(chosen),
+            "explained_variance": float(found.scatter.explained_curve(found.place[chosen])[-1]),
             "held_out": HeldOutReconstruction().judge(self._evaluation, columns),
             "redundancy": redundancy(self._evaluation.X[:, chosen]),
             "agreement": ClusteringAgreement().judge(self._evaluation, columns),
@@ -149,13 +144,6 @@ class Judge:
         if self.classes is not None:
             measures |= cluster(self.found.seen.X[:, chosen], self.classes, self.seed)
         return measures
-
-    def _explained(self, chosen: Indices) -> float:
-        data = self.found.data
-        # Of data that do not vary nothing is left to explain.
-        if not data.variances.any():
-            return 1.0
-        return float(self._scatter.explained_curve(data.place[chosen])[-1])
 
 
 def run_method(
@@ -238,10 +226,9 @@ def _said_of_rows(outcomes: Sequence[Outcome], judge: Judge) -> list[str]:
 
 def short_table(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return headings and cells for a terminal."""
-    shown = [key for key in _HEADINGS if key in rows[0]]
-    return [_HEADINGS[key] for key in shown], [
-        [_cell(key, row[key], row["error"]) for key in shown] for row in rows
-    ]
+    shown = {key: short for key, (short, _) in _HEADINGS.items() if short and key in rows[0]}
+    cells = [[_cell(key, row[key], row["error"]) for key in shown] for row in rows]
+    return list(shown.values()), cells
 
 
 def _cell(key: str, value: Any, error: str | None) -> str:
@@ -261,7 +248,7 @@ def page_comparison(compared: Compared, tuned: bool = False) -> Comparison:
     from bsufs.inspection.page import Comparison
 
     rows = compared.rows
-    shown = {key: heading for key, heading in _LONG_HEADINGS.items() if key in rows[0]}
+    shown = {key: heading for key, (_, heading) in _HEADINGS.items() if key in rows[0]}
     table = pd.DataFrame(
         {heading: [_rounded(heading, row[key]) for row in rows] for key, heading in shown.items()}
     )

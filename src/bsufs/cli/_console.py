@@ -25,6 +25,11 @@ def complain(message: str, kind: str = "error: ", program: str = "bsufs") -> Non
     print(f"{program}: {kind}{shortened(' '.join(message.split()), _WIDEST)}", file=sys.stderr)
 
 
+def examples(*commands: str) -> str:
+    """Return commands as they stand at the end of a help."""
+    return "\n\n".join(["[bold]Examples[/bold]", *(f"[cyan]{one}[/cyan]" for one in commands)])
+
+
 class Console:
     """Says on standard error what is done, unless told to be quiet."""
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
-import difflib
 from collections.abc import Sequence
 from typing import Any
 
-from bsufs._names import shortened
+from bsufs._names import did_you_mean, shortened
 
 Groups = dict[str, list[int]]
 
@@ -84,8 +83,7 @@ def _pairs(path: str, heads: tuple[str, str]) -> list[tuple[int, str, str]]:
 def known(name: str, places: dict[str, Any], where: str) -> Any:
     """Return what a name stands for, or say that it is none of a feature."""
     if name not in places:
-        near = difflib.get_close_matches(name, places, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name, places)
         raise ValueError(
             f"{where} {shortened(name, 60)!r} is not among the features to select from.{hint}"
         )

@@ -19,7 +19,7 @@ from bsufs.cli._methods import column_numbers
 from bsufs.cli._options import parse_kinds
 from bsufs.scatter import memory_for_scatter
 from bsufs.selectors._data import FitData
-from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side
+from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side, with_regressors
 from bsufs.selectors._row_sample import RowSample
 from bsufs.solvers.components import common_level_in_words
 from bsufs.tables import Table, open_table
@@ -111,14 +111,10 @@ class Input:
         return selected_best_first(selector)
 
     def _batches(self) -> Iterator[Any]:
-        first = 0
-        for batch in self.table.batches():
-            if self.nuisance is not None and self.nuisance.regressors.size:
-                # What is adjusted for stands behind the columns of the table, as more of them.
-                Z = self.nuisance.regressors[first : first + len(batch)]
-                first += len(batch)
-                batch = np.hstack([batch, Z])
-            yield batch
+        if self.nuisance is None or not self.nuisance.regressors.size:
+            yield from self.table.batches()
+        else:
+            yield from with_regressors(self.table.batches(), self.nuisance.regressors)
         self.require_two_rows()
 
     def require_two_rows(self) -> None:
@@ -242,12 +238,12 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
             f"{table.batch_rows} rows"
         )
     gaps = table.missing
-    if gaps.n_missing or gaps.n_infinite:
+    if gaps.in_words():
         done = {
             "drop-rows": f"{gaps.n_rows_dropped} rows left out",
             "drop-columns": f"{len(gaps.columns_dropped)} columns left out",
-        }.get(given.missing, "filled with medians while selecting")
-        console.say(f"{gaps.n_missing} missing and {gaps.n_infinite} infinite values: {done}")
+        }.get(given.missing, "medians stand for them while selecting")
+        console.say(f"{gaps.in_words()}: {done}")
     if given.scale == "auto":
         done = {
             "standard": "columns are brought to variance 1 while selecting",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from bsufs._names import did_you_mean
 from bsufs.cli._groups import known
 from bsufs.cli._options import one_of
 from bsufs.selectors import all_selectors
@@ -16,18 +16,12 @@ from bsufs.selectors._columns import matching
 from bsufs.tables import Table
 
 # Parameters that have options of their own, or make no sense in a shell.
-_NOT_SETTABLE = {
+_OWN = ("must_keep", "never_keep", "groups", "costs", "budget", "adjust_for", "center_rows")
+_NOT_SETTABLE = {name: f"--{name.replace('_', '-')}" for name in _OWN} | {
     "n_features_to_select": "-k",
-    "must_keep": "--must-keep",
-    "never_keep": "--never-keep",
-    "groups": "--groups",
-    "costs": "--costs",
-    "budget": "--budget",
-    "adjust_for": "--adjust-for",
-    "center_rows": "--center-rows",
     "random_state": "--seed",
-    "callback": None,
-    "verbose": None,
+    "callback": "",
+    "verbose": "",
 }
 
 
@@ -64,18 +58,14 @@ def make_selector(
     return selector.set_params(**{**chosen, **settings, **own})
 
 
-def _check_settings(
-    method: str, settings: Mapping[str, Any], parameters: Mapping[str, Any]
-) -> None:
+def _check_settings(method: str, settings: Iterable[str], parameters: Iterable[str]) -> None:
     valid = [name for name in parameters if name not in _NOT_SETTABLE]
     for name in settings:
         if name in valid:
             continue
-        option = _NOT_SETTABLE.get(name)
-        if option:
-            raise ValueError(f"--set {name} has an option of its own: use {option}.")
-        near = difflib.get_close_matches(name, valid, n=1)
-        hint = f" Did you mean {near[0]}?" if near else ""
+        if _NOT_SETTABLE.get(name):
+            raise ValueError(f"--set {name} has an option of its own: use {_NOT_SETTABLE[name]}.")
+        hint = did_you_mean(name, valid)
         able = [other for other, kind in all_selectors().items() if name in kind().get_params()]
         if able and name not in _NOT_SETTABLE:
             hint = f" Methods that have it: {', '.join(able)}."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -13,34 +12,38 @@ from types import SimpleNamespace
 from typing import Annotated, Any, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from bsufs._atomic import STANDARD, check_target
+from bsufs._names import did_you_mean
 from bsufs.cli._limit import parse_limit
 
 Missing = StrEnum(
     "Missing",
-    {
-        "error": "error",
-        "median": "median",
-        "drop_rows": "drop-rows",
-        "drop_columns": "drop-columns",
-    },
+    {"error": "error", "median": "median", "rows": "drop-rows", "columns": "drop-columns"},
 )
 Scale = StrEnum("Scale", ["auto", "none", "standard"])
 Order = StrEnum("Order", ["rank", "table"])
-QuietOption = Annotated[
-    bool, typer.Option("-q", "--quiet", metavar="", help="No words on standard error.")
-]
+# What says how a file is to be read stands apart in the help.
+READING = "How the table is read"
+QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="No words on standard error.")]
 
 
-def option(names: str, metavar: str, text: str, default: Any = None, **more: Any) -> Any:
-    """Declare an option; several names are separated by blanks, a flag has no metavar."""
+def option(
+    metavar: str | None, text: str, names: str = "", default: Any = None, **more: Any
+) -> Any:
+    """Declare an option; names are separated by blanks, and that of the variable by default."""
     return typer.Option(default, *names.split(), metavar=metavar, help=text, **more)
 
 
-def flag(names: str, text: str, **more: Any) -> Any:
+def flag(text: str, names: str = "") -> Any:
     """Declare an option without a value."""
-    return option(names, "", text, False, **more)
+    return option(None, text, names, False)
+
+
+def names_option(text: str, names: str = "") -> Any:
+    """Declare an option that takes names of columns."""
+    return option("NAMES", text, names, callback=parse_names)
 
 
 def add_command(
@@ -57,6 +60,9 @@ def add_command(
             default = getattr(declared, name)
             if declared is ReadingOptions:
                 default.rich_help_panel = READING
+            if isinstance(default, OptionInfo) and not default.param_decls:
+                # Named here, a flag gets no second name that begins with --no.
+                default.param_decls = (f"--{name.replace('_', '-')}",)
             parameters.append(inspect.Parameter(name, named, default=default, annotation=hint))
 
     def command(context: typer.Context, **_: Any) -> None:
@@ -168,18 +174,8 @@ def one_of(name: str, choices: Sequence[str], what: str) -> str:
     by_lower = {choice.lower(): choice for choice in choices}
     if name.lower() in by_lower:
         return by_lower[name.lower()]
-    near = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    hint = f"Did you mean {by_lower[near[0]]}? " if near else ""
-    raise ValueError(f"{what} {name!r} is not known. {hint}There are {', '.join(choices)}.")
-
-
-# What says how a file is to be read stands apart in the help.
-READING = "How the table is read"
-
-
-def names_option(names: str, text: str) -> Any:
-    """Declare an option that takes names of columns."""
-    return option(names, "NAMES", text, callback=parse_names)
+    hint = did_you_mean(name, choices)
+    raise ValueError(f"{what} {name!r} is not known.{hint} There are {', '.join(choices)}.")
 
 
 class TableOptions:
@@ -192,10 +188,10 @@ class TableOptions:
         show_default=False,
     )
     numbers: str = option(
-        "-k --n-features",
         "NUMBER",
         "How many to keep: a number, a share such as 0.1, or auto: by default the fewest whose "
         "clusters agree with those of all columns as well as more would.",
+        "-k --n-features",
         "auto",
         callback=parse_numbers,
     )
@@ -204,35 +200,31 @@ class TableOptions:
 class CommonOptions:
     """What every command knows besides."""
 
-    json_file: str | None = option("--json", "FILE", "All results; - to print.")
+    json_file: str | None = option("FILE", "All results; - to print.", "--json")
     report_file: str | None = option(
-        "--report", "FILE", "A page with reasons and pictures; - to print."
+        "FILE", "A page with reasons and pictures; - to print.", "--report"
     )
     subsamples: int = option(
-        "--subsamples", "NUMBER", "Refits that tell how stable it is, for --report.", 20, min=0
+        "NUMBER", "Refits that tell how stable it is, for --report.", default=20, min=0
     )
     limit: str | None = option(
-        "--limit",
         "TIME",
         "Stop a method that is compared after this time, such as 60s or 2m; the others go on.",
         callback=parse_limit,
     )
     all_rows: bool = flag(
-        "--all-rows",
         "Compare on all rows, also where 4096 drawn at random would do: methods that look for "
-        "neighbors, and what a selection is judged by.",
+        "neighbors, and what a selection is judged by."
     )
     adjust_for: list[str] | None = names_option(
-        "--adjust-for --batch-key",
         "Columns that must not decide, such as a batch: what they explain is taken off all others "
         "while selecting. Text means groups. Carried to the output: a,b or @file; repeatable.",
+        "--adjust-for --batch-key",
     )
-    center_rows: bool = flag(
-        "--center-rows", "Take off each row its mean over the columns while selecting."
-    )
-    seed: int = option("--seed", "NUMBER", "Seed of all that is random.", 0, min=0)
-    jobs: int | None = option("--jobs", "NUMBER", "Threads at most; default all.", min=1)
-    force: bool = flag("--force", "Replace files that exist.")
+    center_rows: bool = flag("Take off each row its mean over the columns while selecting.")
+    seed: int = option("NUMBER", "Seed of all that is random.", default=0, min=0)
+    jobs: int | None = option("NUMBER", "Threads at most; default all.", min=1)
+    force: bool = flag("Replace files that exist.")
     quiet: QuietOption = False
 
 
@@ -240,47 +232,39 @@ class ReadingOptions:
     """How the table is read."""
 
     ignore: list[str] | None = names_option(
-        "--ignore", "Columns not to use, carried to the output: a,b or @file; may be repeated."
+        "Columns not to use, carried to the output: a,b or @file; may be repeated."
     )
     label: str | None = option(
-        "--label", "COLUMN", "Classes; never used to select, only to score k-means afterwards."
+        "COLUMN", "Classes; never used to select, only to score k-means afterwards."
     )
     as_categories: list[str] | None = names_option(
-        "--categories", "Columns to take as categories: a,b or @file; repeatable."
+        "Columns to take as categories: a,b or @file; repeatable.", "--categories"
     )
     as_numbers: list[str] | None = names_option(
-        "--numbers", "Columns to take as numbers, whatever they look like."
+        "Columns to take as numbers, whatever they look like.", "--numbers"
     )
-    as_dates: list[str] | None = names_option("--dates", "Columns to take as dates.")
-    strict: bool = flag("--strict", "Refuse text, dates and missing values in columns to select.")
+    as_dates: list[str] | None = names_option("Columns to take as dates.", "--dates")
+    strict: bool = flag("Refuse text, dates and missing values in columns to select.")
     missing: Missing | None = option(
-        "--missing",
         "HOW",
         "Missing or infinite values: median (while selecting; the output keeps its gaps), "
         "drop-rows, drop-columns or error. By default median, with --strict error.",
     )
     scale: Scale = option(
-        "--scale",
         "HOW",
         "standard: all columns to variance 1 while selecting; none; or auto, standard where the "
         "columns plainly share no unit.",
-        Scale.auto,
+        default=Scale.auto,
     )
-    transpose: bool = flag(
-        "--transpose", "The rows of the file are the features, named in its first column."
-    )
+    transpose: bool = flag("The rows of the file are the features, named in its first column.")
     file_format: str | None = option(
-        "--format", "KIND", "What the file is, such as csv, where its name does not say it."
+        "KIND", "What the file is, such as csv, where its name does not say it.", "--format"
     )
-    delimiter: str | None = option(
-        "--delimiter", "MARK", r"Mark between cells of text, \t for a tab."
-    )
-    no_header: bool = flag("--no-header", "The first line holds values, no names.")
+    delimiter: str | None = option("MARK", r"Mark between cells of text, \t for a tab.")
+    no_header: bool = flag("The first line holds values, no names.")
     array: str | None = option(
-        "--array --layer",
         "NAME",
         "Which matrix of a .npz or .mat, layer of a .h5ad, sheet of a .xlsx.",
+        "--array --layer",
     )
-    names_from: str | None = option(
-        "--names-from", "COLUMN", "Column of var in a .h5ad that names the features."
-    )
+    names_from: str | None = option("COLUMN", "Column of var in a .h5ad that names the features.")

@@ -28,8 +28,8 @@ def make_page(
 
     gaps = found.table.missing
     facts = {"Table": given.table, "Scale": found.table.scale, **(about or {})}
-    if gaps.n_missing or gaps.n_infinite:
-        facts["Missing values"] = f"{gaps.n_missing} missing, {gaps.n_infinite} infinite"
+    if gaps.in_words():
+        facts["Missing values"] = gaps.in_words()
     adjust_for = given.adjust_for
     if adjust_for:
         facts["Adjusted for"] = ", ".join(adjust_for)

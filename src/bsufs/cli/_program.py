@@ -8,7 +8,6 @@ nothing but the standard library, typer, rich and modules that keep to the same 
 
 from __future__ import annotations
 
-import inspect
 import os
 import pkgutil
 import shlex
@@ -19,29 +18,20 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
 from bsufs._extras import MissingExtraError, install_hint
-from bsufs.cli._console import complain
+from bsufs.cli._console import complain, examples
 
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)
 USAGE_STATUS = 2
 INTERRUPTED_STATUS = 130
 TERMINATED_STATUS = 143
+_HELP = ["-h", "--help"]
 # What typer ends with when it notices first.
 BROKEN_PIPE_STATUS = 1
-
-_EXAMPLES = """
-[bold]Examples[/bold]
-
-[cyan]bsufs select table.csv -k 50 -o reduced.csv[/cyan]   keep 50 columns
-
-[cyan]bsufs select table.csv -k 50 --tune --report page.html[/cyan]   tuned, and explained
-
-[cyan]bsufs compare table.csv -k 50[/cyan]   several methods side by side
-"""
 
 
 @dataclass(frozen=True)
@@ -55,37 +45,47 @@ class Program:
 
 
 BSUFS = Program(
-    "bsufs", "bsufs.cli", "Keep the most informative columns of a table, without labels.", _EXAMPLES
+    "bsufs",
+    "bsufs.cli",
+    "Keep the most informative columns of a table, without labels.",
+    examples(
+        "bsufs select table.csv -k 50 -o reduced.csv         # keep 50 columns",
+        "bsufs select table.csv -k 50 --report page.html     # and explain why",
+        "bsufs compare table.csv -k 50                       # several methods",
+    ),
 )
 
 
-def build_app(program: Program = BSUFS) -> typer.Typer:
+def build_command(program: Program = BSUFS) -> Any:
     """Return the program with every command that is found."""
     app = typer.Typer(
         name=program.name,
         no_args_is_help=True,
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": _HELP},
     )
     app.callback(help=program.help, epilog=program.examples)(_options_of(program))
     for module_info in pkgutil.iter_modules(import_module(program.package).__path__):
         if not module_info.name.startswith("_"):
             import_module(f"{program.package}.{module_info.name}").register(app)
-    _unwrap_help(app)
-    return app
+    command = typer.main.get_command(app)
+    _tidy_help(command)
+    return command
 
 
-def _unwrap_help(app: typer.Typer) -> None:
-    """Take the line breaks of the source out of the help, which has the width of the terminal."""
-    for command in app.registered_commands:
-        paragraphs = inspect.cleandoc(getattr(command.callback, "__doc__", None) or "").split(
-            "\n\n"
-        )
-        command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    for group in app.registered_groups:
-        if group.typer_instance is not None:
-            _unwrap_help(group.typer_instance)
+def _tidy_help(command: Any) -> None:
+    """Show no line breaks of the source, no type of flags and no braces around arguments."""
+    paragraphs = (command.help or "").split("\n\n")
+    command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    context = typer.Context(command, help_option_names=_HELP)
+    for parameter in command.get_params(context):
+        if getattr(parameter, "is_flag", False):
+            parameter.metavar = ""
+        elif parameter.param_type_name == "argument" and parameter.metavar:
+            parameter.get_usage_pieces = lambda _, name=parameter.metavar: [name]
+    for one in getattr(command, "commands", {}).values():
+        _tidy_help(one)
 
 
 def _options_of(program: Program) -> Callable[..., None]:
@@ -97,15 +97,10 @@ def _options_of(program: Program) -> Callable[..., None]:
 
     # Not annotated: the names of a function cannot be looked up in its annotations.
     show_version = typer.Option(
-        False,
-        "--version",
-        metavar="",
-        help="Show the version.",
-        callback=print_version,
-        is_eager=True,
+        False, "--version", help="Show the version.", callback=print_version, is_eager=True
     )
     show_origin = typer.Option(
-        False, "--debug", metavar="", help="Show where an error came from; goes anywhere."
+        False, "--debug", help="Show where an error came from; goes anywhere."
     )
 
     def options(version: bool = show_version, debug: bool = show_origin) -> None:
@@ -130,9 +125,9 @@ def run(arguments: Sequence[str] | None = None, program: Program = BSUFS) -> NoR
             warnings.showwarning = lambda message, *_, **__: complain(
                 str(message), kind="warning: ", program=program.name
             )
-            app = build_app(program)
-            command = shlex.join([program.name, *words])
-            status = app(args=words, prog_name=program.name, standalone_mode=False, obj=command)
+            command = build_command(program)
+            typed = shlex.join([program.name, *words])
+            status = command(args=words, prog_name=program.name, standalone_mode=False, obj=typed)
         sys.stdout.flush()
     except KeyboardInterrupt:
         status = INTERRUPTED_STATUS

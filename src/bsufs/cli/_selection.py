@@ -96,7 +96,8 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
             clustering = found.clustering(best_first, classes, given.seed)
     if table.groups is not None:
         variances = np.asarray(np.bincount(table.groups, variances), dtype=np.float64)
-    shares = variances / variances.sum() if variances.any() else variances
+    total = variances.sum()
+    shares = variances / total if 0.0 < total < np.inf else np.zeros(variances.size)
     columns = _columns(found, selector)
     document = {
         "method": method,
@@ -286,7 +287,7 @@ def show_alternatives(given: Any, selection: Selection) -> list[Alternative]:
     documents = [other.document(found.table.matrix_names) for other in others]
     selection.document["alternatives"] = documents
     if len(others) < given.alternatives:
-        found.console.say(f"the table has components for {len(others)} alternatives")
+        found.console.say(f"alternatives for which the table has components: {len(others)}")
     found.console.show(
         "Alternatives",
         ("clusters in", "variance", "clusters", "stability", "overlap", "first features"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bsufs.cli import _options as options
-from bsufs.cli._console import Console, as_csv, dump, print_table, write_text
+from bsufs.cli._console import Console, as_csv, dump, examples, print_table, write_text
 from bsufs.cli._options import option
 
 if TYPE_CHECKING:
@@ -21,15 +21,11 @@ DEFAULT_METHODS = (
     "PCARowNorms,RandomSelector"
 )
 FAILED_STATUS = 2
-_EPILOG = """
-[bold]Examples[/bold]
-
-[cyan]bsufs compare genes.csv -k 50 --ignore patient --label type[/cyan]
-
-[cyan]bsufs compare table.parquet -k 20 --methods BSUFS,MCFS --csv comparison.csv[/cyan]
-
-[cyan]bsufs compare table.csv -k 20 --report page.html[/cyan]
-"""
+_EPILOG = examples(
+    "bsufs compare genes.csv -k 50 --ignore patient --label type",
+    "bsufs compare table.parquet -k 20 --methods BSUFS,MCFS --csv comparison.csv",
+    "bsufs compare table.csv -k 20 --report page.html",
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -41,14 +37,13 @@ class CompareOptions:
     """What this command alone knows."""
 
     methods: list[str] | None = option(
-        "--methods",
         "NAMES",
         "Methods, the first being what others are compared with. By default "
         f"{DEFAULT_METHODS.replace(',', ', ')}.",
         show_default=False,
         callback=lambda words: options.parse_names(words or [DEFAULT_METHODS]),
     )
-    csv_file: str | None = option("--csv", "FILE", "The table; - to print.")
+    csv_file: str | None = option("FILE", "The table; - to print.", "--csv")
 
 
 def compare(given: Any) -> None:

@@ -12,34 +12,22 @@ import typer
 from bsufs._atomic import STANDARD
 from bsufs._names import one_line
 from bsufs.cli import _options as options
-from bsufs.cli._console import Console, dump, print_table, write_text
+from bsufs.cli._console import Console, dump, examples, print_table, write_text
 from bsufs.cli._options import flag, names_option, option
 
-_EPILOG = """
-[bold]Examples[/bold]
-
-[cyan]bsufs select genes.csv -k 50 --ignore patient --label type -o reduced.csv[/cyan]
-
-[cyan]zcat genes.tsv.gz | bsufs select - -k 20 > names.txt[/cyan]
-
-[cyan]bsufs select table.csv -k 30 --purpose neighbors -o reduced.csv[/cyan]
-
-[cyan]bsufs select table.parquet --method ColumnSubset --scale standard --json result.json[/cyan]
-
-[cyan]bsufs select table.csv -k 20 --report page.html --compare ColumnSubset,MCFS[/cyan]
-
-[cyan]bsufs select cells.h5ad -k 300 --never-keep-matching '^(MT-|RP[SL])' -o panel.h5ad[/cyan]
-
-[cyan]bsufs select table.csv -k 10,20,50 --tune[/cyan]
-
-[cyan]bsufs select table.csv -k 20 --alternatives 3 --report page.html[/cyan]
-
-[cyan]bsufs select larger-than-memory.parquet -k 50 -o small.parquet[/cyan]
-
-[cyan]bsufs select table.csv -k 9 --must-keep age,sex --set n_components=5[/cyan]
-
-[cyan]bsufs select sensors.csv --group-by . --costs prices.csv --budget 500[/cyan]
-"""
+_EPILOG = examples(
+    "bsufs select genes.csv -k 50 --ignore patient --label type -o reduced.csv",
+    "zcat genes.tsv.gz | bsufs select - -k 20 > names.txt",
+    "bsufs select table.csv -k 30 --purpose neighbors -o reduced.csv",
+    "bsufs select table.parquet --method ColumnSubset --scale standard --json result.json",
+    "bsufs select table.csv -k 20 --report page.html --compare ColumnSubset,MCFS",
+    "bsufs select cells.h5ad -k 300 --never-keep-matching '^(MT-|RP[SL])' -o panel.h5ad",
+    "bsufs select table.csv -k 10,20,50 --tune",
+    "bsufs select table.csv -k 20 --alternatives 3 --report page.html",
+    "bsufs select larger-than-memory.parquet -k 50 -o small.parquet",
+    "bsufs select table.csv -k 9 --must-keep age,sex --set n_components=5",
+    "bsufs select sensors.csv --group-by . --costs prices.csv --budget 500",
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -50,83 +38,67 @@ def register(app: typer.Typer) -> None:
 class SelectOptions:
     """What this command alone knows."""
 
-    output: str | None = option("-o --output", "FILE", "The reduced table; - for CSV.")
-    names: str | None = option("--names", "FILE", "Selected names, best first, one per line.")
-    ranking: str | None = option(
-        "--ranking", "FILE", "All columns as CSV: rank, score, kept, and why."
-    )
+    output: str | None = option("FILE", "The reduced table; - for CSV.", "-o --output")
+    names: str | None = option("FILE", "Selected names, best first, one per line.")
+    ranking: str | None = option("FILE", "All columns as CSV: rank, score, kept, and why.")
     order: options.Order = option(
-        "--order",
         "HOW",
         "Order of the selected columns in the output: table or rank.",
-        options.Order.table,
+        default=options.Order.table,
     )
     method: str | None = option(
-        "--method",
         "NAME",
         "Any selector, such as MCFS or ColumnSubset; ClusterAlignment by default.",
         autocompletion=lambda: list(import_module("bsufs.selectors").all_selectors()),
     )
     purpose: str | None = option(
-        "--purpose",
         "NAME",
         "What the columns are for: clusters, reconstruction or neighbors; instead of --method.",
         autocompletion=lambda: list(import_module("bsufs.purposes").PURPOSES),
     )
     settings: list[str] | None = option(
-        "--set",
         "NAME=VALUE",
         "A parameter of the method; repeatable.",
+        "--set",
         callback=options.parse_settings,
     )
     tune: bool = flag(
-        "--tune", "Try settings, and every number of -k 10,20,50, and keep the best without labels."
+        "Try settings, and every number of -k 10,20,50, and keep the best without labels."
     )
     criterion: str | None = option(
-        "--criterion",
         "NAME",
         "What decides in --tune, such as reconstruction; implies --tune.",
         autocompletion=lambda: list(import_module("bsufs.tuning.criteria").CRITERIA),
     )
     others: list[str] | None = option(
-        "--compare",
         "NAMES",
         "Other methods to show beside it; random columns are added as a baseline.",
+        "--compare",
         callback=lambda words: options.parse_names(words) if words else None,
     )
     alternatives: int = option(
-        "--alternatives",
         "NUMBER",
         "As many other selections, each for other groups of the rows, shown beside it.",
-        0,
+        default=0,
         min=0,
     )
-    must_keep: list[str] | None = names_option(
-        "--must-keep", "Always select these: a,b or @file; repeatable."
-    )
-    never_keep: list[str] | None = names_option(
-        "--never-keep", "Never select these: a,b or @file; repeatable."
-    )
+    must_keep: list[str] | None = names_option("Always select these: a,b or @file; repeatable.")
+    never_keep: list[str] | None = names_option("Never select these: a,b or @file; repeatable.")
     must_keep_matching: str | None = option(
-        "--must-keep-matching", "PATTERN", "And all names that match a regular expression."
+        "PATTERN", "And all names that match a regular expression."
     )
     never_keep_matching: str | None = option(
-        "--never-keep-matching", "PATTERN", "And all names that match, such as '^(MT-|RP[SL])'."
+        "PATTERN", "And all names that match, such as '^(MT-|RP[SL])'."
     )
     groups: str | None = option(
-        "--groups", "FILE", "Keep columns in groups: lines of column,group; -k counts groups."
+        "FILE", "Keep columns in groups: lines of column,group; -k counts groups."
     )
     group_by: str | None = option(
-        "--group-by", "MARK", "The same by name: with _, gene_1 and gene_2 are the group gene."
+        "MARK", "The same by name: with _, gene_1 and gene_2 are the group gene."
     )
-    costs: str | None = option(
-        "--costs", "FILE", "What columns cost: lines of column,cost, or group,cost."
-    )
-    budget: float | None = option(
-        "--budget", "NUMBER", "The most that the selected may cost; instead of -k."
-    )
+    costs: str | None = option("FILE", "What columns cost: lines of column,cost, or group,cost.")
+    budget: float | None = option("NUMBER", "The most that the selected may cost; instead of -k.")
     memory: str | None = option(
-        "--memory",
         "SIZE",
         "A text or Parquet table that takes more than this, such as 2GB, is read in batches of "
         "rows. Default: a quarter of the memory that is free.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from numbers import Integral
@@ -13,6 +12,7 @@ from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from bsufs._linalg import group_sums
+from bsufs._names import did_you_mean
 from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter import Scatter
 from bsufs.scatter._base import batches
@@ -178,6 +178,5 @@ def _unknown_name(parameter: str, feature: str, names: Sequence[str] | None) -> 
             f"{parameter} names the column {feature!r}, but X has no column names; pass a data "
             "frame, or give column numbers."
         )
-    close = difflib.get_close_matches(feature, [str(name) for name in names], n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
+    hint = did_you_mean(feature, names)
     return f"{parameter} must hold names of columns of X, got the unknown {feature!r}.{hint}"

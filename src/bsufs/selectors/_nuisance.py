@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -77,6 +77,18 @@ class KnownColumns:
         require_named_vary(named, variation)
         clears = joint.shape[0] > order.size or level.any()
         return joint.cleared(level) if clears else joint
+
+
+def with_regressors(batches: Iterable[Any], regressors: Array) -> Iterator[Any]:
+    """Go through batches of rows, with the regressors of all rows as further columns behind."""
+    first = 0
+    for X in batches:
+        Z = regressors[first : first + X.shape[0]].astype(X.dtype, copy=False)
+        first += X.shape[0]
+        if sparse.issparse(X):
+            yield sparse.hstack([X, sparse.csr_array(Z)], format="csr")
+        else:
+            yield np.hstack([X, Z])
 
 
 def names_columns(adjust_for: Any) -> bool:

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from bsufs._extras import needs
-from bsufs.tables._files import PARQUET, RawFile, TableError, listed, unreadable
+from bsufs.tables._files import PARQUET, RawFile, TableError, listed, reading
 from bsufs.tables._rows import ROW_NAMES, Rows
 
 # A column of a Parquet file is read through a window of so many bytes.
@@ -63,15 +63,13 @@ class ColumnarRows(Rows):
         import pyarrow as pa
         from pyarrow import ipc, parquet
 
-        with self.file.open() as stream:
-            try:
-                if self._is_parquet:
-                    yield parquet.ParquetFile(stream, buffer_size=_WINDOW_BYTES, pre_buffer=False)
-                else:
-                    yield ipc.open_file(stream)
-            except (pa.ArrowException, OSError) as error:
-                kind = "Parquet" if self._is_parquet else "Feather (version 2)"
-                raise unreadable(self.file.source, kind, error) from error
+        kind = "Parquet" if self._is_parquet else "Feather (version 2)"
+        broken = (pa.ArrowException, OSError)
+        with self.file.open() as stream, reading(self.file.source, kind, broken):
+            if self._is_parquet:
+                yield parquet.ParquetFile(stream, buffer_size=_WINDOW_BYTES, pre_buffer=False)
+            else:
+                yield ipc.open_file(stream)
 
 
 class FrameRows(Rows):
@@ -103,21 +101,15 @@ def excel_rows(file: RawFile, sheet: str | None) -> Rows:
 
     with needs("reading .xlsx files", "excel"):
         import_module("openpyxl")
-    with file.open() as stream:
-        try:
-            sheets = pd.ExcelFile(stream, engine="openpyxl")
-            names = [str(name) for name in sheets.sheet_names]
-            if sheet is not None and sheet not in names:
-                raise TableError(
-                    f"{file.source}: --array must name a sheet, got {sheet!r}; there are "
-                    f"{listed(names)}."
-                )
-            frame = sheets.parse(sheet or 0)
-        except TableError:
-            raise
-        # What the reader raises on foreign bytes depends on where they cease to make sense.
-        except Exception as error:
-            raise unreadable(file.source, "spreadsheet", error) from error
+    with file.open() as stream, reading(file.source, "spreadsheet"):
+        sheets = pd.ExcelFile(stream, engine="openpyxl")
+        names = [str(name) for name in sheets.sheet_names]
+        if sheet is not None and sheet not in names:
+            raise TableError(
+                f"{file.source}: --array must name a sheet, got {sheet!r}; there are "
+                f"{listed(names)}."
+            )
+        frame = sheets.parse(sheet or 0)
     rows = FrameRows(frame)
     rows.file = file
     return rows

@@ -80,12 +80,27 @@ def kind_of(
     )
 
 
-def unreadable(source: str, kind: str, error: Exception) -> TableError:
-    """Return the complaint about a file that is not what its name says."""
-    return TableError(
-        f"{source}: this cannot be read as a {kind} file, it is truncated or of another kind "
-        f"({type(error).__name__}: {error})."
-    )
+@contextlib.contextmanager
+def reading(
+    source: str, kind: str, errors: tuple[type[Exception], ...] = (Exception,)
+) -> Iterator[None]:
+    """Say in one line that a file is not what its name says.
+
+    What a reader raises on foreign bytes mostly depends on where they cease to make sense.
+    """
+    try:
+        yield
+    except TableError:
+        raise
+    except errors as error:
+        if "allow_pickle" in str(error):
+            raise TableError(
+                f"{source}: the file holds Python objects, which are never unpickled."
+            ) from error
+        raise TableError(
+            f"{source}: this cannot be read as a {kind} file, it is truncated or of another kind "
+            f"({type(error).__name__}: {error})."
+        ) from error
 
 
 class RawFile:

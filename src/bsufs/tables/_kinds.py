@@ -285,10 +285,11 @@ def in_words(columns: Iterable[Column]) -> str:
         by_kind.setdefault(column.kind, []).append(column)
     parts = []
     for kind, plural in (("number", "numbers"), ("category", "categories"), ("date", "dates")):
-        names = [column.name for column in by_kind.get(kind, ())]
-        named = "" if kind == "number" else f" ({shortened_list(names)})"
-        if names:
-            parts.append(f"{len(names)} {plural if len(names) > 1 else kind}{named}")
+        found = by_kind.get(kind, [])
+        told = [f"{c.name} {c.why}".strip() for c in found if c.why or kind != "number"]
+        if found:
+            named = f" ({shortened_list(told)})" if told else ""
+            parts.append(f"{len(found)} {plural if len(found) > 1 else kind}{named}")
     if "left out" in by_kind:
         reasons = [f"{column.name}: {column.why}" for column in by_kind["left out"]]
         parts.append(f"{len(reasons)} left out ({shortened_list(reasons, '; ')})")

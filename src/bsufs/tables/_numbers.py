@@ -18,12 +18,10 @@ from bsufs.tables._files import TableError, listed
 MISSING_WORDS = ("", "na", "n/a", "#n/a", "nan", "null", "none", "<na>", "?", "-")
 TRUTH_WORDS = ("true", "false")
 
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?")
-_DECIMAL_COMMA = re.compile(r"[+-]?(\d+|\d{1,3}(\.\d{3})+),\d+")
 # How commas are used in numbers: the pattern of a cell, and the marks that are none of the number.
 COMMA_STYLES = {
-    "decimal commas": (r"^[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?$", "."),
     "commas between thousands": (r"^[+-]?(\d+|[1-9]\d{0,2}(,\d{3})+)(\.\d*)?$", ","),
+    "decimal commas": (r"^[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?$", "."),
 }
 
 
@@ -157,16 +155,17 @@ def _leniently(column: Any) -> tuple[Array | None, bool]:
 
 def _complaint(bad: Mapping[str, _Cell]) -> str:
     for name, (row, cell) in bad.items():
-        where, number = f"{cell!r} in column {name!r} (row {row})", cell.strip()
-        if _THOUSANDS.fullmatch(number):
-            return f"{where}; thousands separators are not read, write {number.replace(',', '')}."
-        if _DECIMAL_COMMA.fullmatch(number):
-            plain = number.replace(".", "").replace(",", ".")
-            return f"{where}; decimal commas are not read, write {plain}."
+        for style, (pattern, noise) in COMMA_STYLES.items():
+            if "," in cell and re.match(pattern, cell.strip()):
+                plain = cell.strip().replace(noise, "").replace(",", ".")
+                return (
+                    f"{cell!r} in column {name!r} (row {row}); {style} are not read with --strict, "
+                    f"write {plain}."
+                )
     names, (row, cell) = list(bad), next(iter(bad.values()))
     one = len(bad) == 1
     cell = cell if len(cell) <= 40 else f"{cell[:37]}..."
-    ignore = shlex.quote(",".join(names[:5])) + (",..." if len(names) > 5 else "")
+    ignore = shlex.quote(",".join(names)) if len(names) <= 5 else "@FILE, a name in each line"
     return (
         f"{'column' if one else f'{len(bad)} columns'} {listed(names)} "
         f"{'holds' if one else 'hold'} text, such as {cell!r} in row {row} of {names[0]!r}. Leave "

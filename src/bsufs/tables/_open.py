@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections import Counter
@@ -15,7 +14,8 @@ import numpy as np
 
 from bsufs._atomic import STANDARD
 from bsufs._memory import available_memory, size_in_words
-from bsufs.tables._arrays import ANNDATA, ArrayRows
+from bsufs._names import did_you_mean
+from bsufs.tables._arrays import ANNDATA, ArrayRows, array_rows
 from bsufs.tables._columnar import ColumnarRows, FrameRows, excel_rows
 from bsufs.tables._files import EXCEL, PACKED, TEXT, RawFile, TableError, kind_of, listed
 from bsufs.tables._kinds import Kind
@@ -147,12 +147,7 @@ def open_table(
     for option, is_given, suited, what in (
         ("--delimiter", delimiter is not None, tuple(TEXT), "text"),
         ("--no-header", not header, tuple(TEXT), "text"),
-        (
-            "--array",
-            array is not None,
-            (*_MATRICES, *EXCEL),
-            f"{' '.join(_MATRICES)} and .xlsx files",
-        ),
+        ("--array", array is not None, (*_MATRICES, *EXCEL), "matrices, layers and sheets"),
         ("--names-from", names_from is not None, ANNDATA, ".h5ad files"),
     ):
         if is_given and kind not in suited:
@@ -160,7 +155,7 @@ def open_table(
     file = RawFile(path, most, progress)
     rows: Rows
     if kind in _ARRAYS:
-        rows = ArrayRows(file, kind, array, names_from)
+        rows = array_rows(file, kind, array, names_from)
     elif kind in TEXT:
         rows = TextRows(file, delimiter or (None if kind == ".csv" else TEXT[kind]), header)
     elif kind in EXCEL:
@@ -189,15 +184,7 @@ def open_table(
     fits = whole_for is not None or not can_stream or needed <= limit
     hold = fits and batch_rows is None
     return Table(
-        rows,
-        carried,
-        limit,
-        batch_rows,
-        missing=missing,
-        scale=scale,
-        hold=hold,
-        kinds=kinds,
-        strict=strict,
+        rows, carried, limit, missing, scale, kinds, strict, hold=hold, batch_rows=batch_rows
     )
 
 
@@ -245,38 +232,24 @@ def prepare(
     ('left out', 'it counts the rows')
     """
     rows = FrameRows(frame)
-    return Table(
-        rows,
-        _columns_to_carry(rows, ignore, None, (), kinds),
-        available_memory(),
-        missing=missing,
-        scale=scale,
-        kinds=kinds,
-        strict=strict,
-    )
+    carried = _columns_to_carry(rows, ignore, None, (), kinds)
+    return Table(rows, carried, available_memory(), missing, scale, kinds, strict)
 
 
 def _transposed(rows: Rows, memory: int) -> Rows:
     """Return the columns of a file as rows; the first column holds the names of the others."""
-    import pyarrow as pa
-
     _check_names(rows)
-    first = rows.names[0]
-    table = Table(rows, (first,), memory, missing="keep")
-    (cells,) = pa.Table.from_batches(table.cells([first])).columns
-    names = [str(cell) for cell in cells.to_pylist()]
-    columns = [pa.array(table.names), *map(pa.array, np.ascontiguousarray(table.values))]
-    turned = FrameRows(pa.table(columns, names=[ROW_NAMES, *names]))
-    turned.file, turned.row_names = rows.file, (ROW_NAMES,)
-    return turned
+    table = Table(rows, rows.names[:1], memory, "keep")
+    names = [str(cell) for cell in table.others.iloc[:, 0]]
+    vectors = {ROW_NAMES: np.array(table.names)}
+    return ArrayRows(rows.file, table.values.T, vectors, names, [ROW_NAMES])
 
 
 def _kind(path: Any, file_format: str | None) -> str:
     """Return what a file is by its name, or by what the user says."""
-    is_stream = hasattr(path, "read") or os.fspath(path) == STANDARD
     if file_format is not None:
         return kind_of(f"x.{file_format.lstrip('.')}", (*_ARRAYS, *EXCEL), "--format is")
-    if is_stream:
+    if hasattr(path, "read") or os.fspath(path) == STANDARD:
         return ".txt"
     if _URL.match(os.fspath(path)):
         raise TableError(f"{path}: tables are not downloaded. Download it, and name the file.")
@@ -286,6 +259,9 @@ def _kind(path: Any, file_format: str | None) -> str:
             cure = " Save a .loom file as .h5ad: anndata.io.read_loom(...).write_h5ad(...)."
         return kind_of(path, (*_ARRAYS, *EXCEL), "the file is", cure, PACKED)
     except TableError:
+        # The one member of an archive is text, or else refused.
+        if Path(path).suffix.lower() == ".zip" and os.path.isfile(path):
+            return ".csv"
         # Pipes have no name, and mostly hold text.
         if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
             return ".txt"
@@ -297,7 +273,7 @@ def _kind(path: Any, file_format: str | None) -> str:
 def _check_names(rows: Rows) -> None:
     """Raise an error where names are missing or occur twice."""
     source, names = rows.file.source, list(rows.features)
-    if ROW_NAMES in rows.row_names:
+    if ROW_NAMES in rows.row_names and ROW_NAMES in names and not rows.ambiguous:
         names.remove(ROW_NAMES)
     if "" in names:
         raise TableError(
@@ -330,9 +306,8 @@ def _columns_to_carry(
     asked += [(_OPTIONS[kind], name) for name, kind in kinds.items()]
     for option, name in asked:
         if name not in columns:
-            near = difflib.get_close_matches(name, rows.names, n=1)
-            hint = f"Did you mean {near[0]!r}?" if near else f"There are {listed(rows.names)}."
-            raise TableError(f"{source}: {option} {name!r} is no column of the table. {hint}")
+            hint = did_you_mean(name, rows.names) or f" There are {listed(rows.names)}."
+            raise TableError(f"{source}: {option} {name!r} is no column of the table.{hint}")
     wanted = {*rows.row_names, *ignore, *adjust_for, label}
     carried = tuple(name for name in rows.names if name in wanted)
     if rows.ambiguous & wanted:

@@ -38,6 +38,14 @@ class MissingValues:
     n_rows_dropped: int = 0
     columns_dropped: tuple[str, ...] = ()
 
+    def in_words(self) -> str:
+        """Return such as "1 value is missing and 2 values are infinite", or nothing."""
+        return " and ".join(
+            f"{count} {'value is' if count == 1 else 'values are'} {word}"
+            for count, word in ((self.n_missing, "missing"), (self.n_infinite, "infinite"))
+            if count
+        )
+
 
 class Gaps:
     """Counts over batches of rows what is missing or infinite."""
@@ -76,20 +84,18 @@ class Gaps:
         """The rows that have any."""
         return np.concatenate(self._rows)
 
-    def in_words(self) -> str:
-        """Return such as "1 value is missing and 2 values are infinite"."""
-        return " and ".join(
-            f"{count} {'value is' if count == 1 else 'values are'} {word}"
-            for count, word in ((self.n_missing, "missing"), (self.n_infinite, "infinite"))
-            if count
-        )
+    @property
+    def found(self) -> MissingValues:
+        """What is missing, before anything is done about it."""
+        return MissingValues(self.n_missing, self.n_infinite)
 
     def missing_values_message(self) -> str:
         """Return the complaint where nothing was said of what to do about them."""
         row, column = self._first
         return (
-            f"{self.in_words()}, the first in row {row + 1} of column {self.names[column]!r}. Say "
-            "what to do with --missing median, drop-rows or drop-columns."
+            f"{self.found.in_words()}, the first in row {row + 1} of column "
+            f"{self.names[column]!r}. Say what to do with --missing median, drop-rows or "
+            "drop-columns."
         )
 
 
@@ -131,7 +137,7 @@ class Units:
             times = float(np.sqrt(varying.max() / np.median(varying)))
             share = float(varying.max() / varying.sum())
             if times > _TIMES_THE_MEDIAN:
-                return "standard", f"{names[largest]!r} varies {times:.3g} times as much as others"
+                return "standard", f"{names[largest]!r} varies {times:,.0f} times as much as others"
             if share > _SHARE_OF_VARIANCE:
                 return "standard", f"{names[largest]!r} alone has {share:.0%} of the variance"
         return "none", "the columns vary alike"
@@ -156,7 +162,7 @@ class Preparation:
         places: Callable[[Indices], Indices],
     ) -> MissingValues:
         """Decide what to do about missing values; medians are found of some columns at once."""
-        found = MissingValues(gaps.n_missing, gaps.n_infinite)
+        found = gaps.found
         incomplete = np.flatnonzero(gaps.by_column)
         if how == "error":
             raise TableError(gaps.missing_values_message())
@@ -178,7 +184,7 @@ class Preparation:
         elif how == "drop-rows":
             if gaps.rows.size == gaps.n_rows:
                 raise TableError(
-                    f"{gaps.in_words()}, and every row has a gap: --missing drop-rows would leave "
+                    f"{found.in_words()}, and every row has a gap: --missing drop-rows would leave "
                     "none. Try drop-columns or median."
                 )
             self.dropped_rows = gaps.rows
@@ -187,7 +193,7 @@ class Preparation:
             self.kept_columns = np.flatnonzero(gaps.by_column == 0)
             if self.kept_columns.size < 2:
                 raise TableError(
-                    f"{gaps.in_words()}: --missing drop-columns would leave "
+                    f"{found.in_words()}: --missing drop-columns would leave "
                     f"{self.kept_columns.size} of {len(gaps.names)} columns. Try drop-rows or "
                     "median."
                 )

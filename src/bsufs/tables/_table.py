@@ -77,22 +77,20 @@ class Table:
         rows: Rows,
         carried_names: tuple[str, ...],
         memory: int,
-        batch_rows: int | None = None,
-        *,
-        missing: Missing | None = None,
+        missing: Missing | None,
         scale: Scale = "none",
-        hold: bool = True,
         kinds: Mapping[str, Kind] = MappingProxyType({}),
         strict: bool = True,
+        *,
+        hold: bool = True,
+        batch_rows: int | None = None,
     ) -> None:
-        self.rows = rows
-        self.carried_names = carried_names
-        left = set(carried_names)
+        self.rows, self.memory, self.is_held = rows, memory, hold
+        self.carried_names, left = carried_names, set(carried_names)
         # Whatever is not known to be something else should be a number.
         self._take_as(
             Column(name, kinds.get(name, "number")) for name in rows.features if name not in left
         )
-        self.memory = memory
         self.batch_rows = batch_rows or max(1, memory // (_BYTES_PER_CELL * len(rows.names)))
         self.missing = MissingValues()
         self.scale, self.why_scaled = "none", ""
@@ -100,7 +98,6 @@ class Table:
         # The numbers, where they are held: as read, and once prepared as a fit takes them.
         self._held: Any = None
         self._is_prepared = False
-        self.is_held = hold
         missing = missing or ("error" if strict else "median")
         # Missing values that are an error are met with the batches, where the table is not held.
         self._may_have_gaps = missing == "error" and not hold
@@ -264,10 +261,10 @@ class Table:
         others = {name for name, kind in kinds.items() if kind != "number"}
         plain = [column for column in self.columns if column.name not in others]
         row_numbers = RowNumbers([column.name for column in plain])
-        if hold:
-            numbers = self._read_all(plain, reader)
+        numbers = self._read_all(plain, reader) if hold and plain else None
+        if numbers is not None:
             row_numbers.add(numbers)
-        else:
+        elif plain:
             for values in self._parsed(plain, reader):
                 row_numbers.add(values)
         if strict:
@@ -293,8 +290,10 @@ class Table:
             places = {column.name: place for place, column in enumerate(plain)}
             self._held = self._joined(numbers, places, set(texts))
 
-    def _joined(self, numbers: Array, places: Mapping[str, int], texts: set[str]) -> Array:
+    def _joined(self, numbers: Array | None, places: Mapping[str, int], texts: set[str]) -> Array:
         """Return the matrix of all features, of numbers that were read and cells that were not."""
+        if numbers is None:
+            return np.concatenate(list(self._parsed(self._features)))
         as_read = [places[name] for name in self.names if name not in texts]
         if len(as_read) == self.n_features == numbers.shape[1]:
             return numbers
@@ -314,9 +313,8 @@ class Table:
         numbers = np.asarray(features, dtype=np.intp)
         if self.groups is None:
             return numbers
-        ends = np.cumsum([column.width for column in self._features])
-        starts = ends - [column.width for column in self._features]
-        ranges = [np.arange(starts[one], ends[one]) for one in numbers]
+        ends = (np.searchsorted(self.groups, numbers, side) for side in ("left", "right"))
+        ranges = [np.arange(*two) for two in zip(*ends, strict=True)]
         return np.concatenate([np.empty(0, np.intp), *ranges])
 
     def by_feature(self, columns: Indices) -> tuple[Indices, Indices]:

@@ -82,12 +82,12 @@ class TextRows(Rows):
                 before.append(line)
             else:
                 # Nothing but comments: the first may be a header with no row below.
-                return before[:1], 0, None
+                return before[:1], 0, ","
         # A header may begin like a comment, but has as many names as there are cells.
-        if before and mark is None:
-            cells = found[0].count(most_frequent_mark(found[0]))
-            if cells and before[-1].count(most_frequent_mark(found[0])) == cells:
-                found = [before.pop(), *found]
+        likely = most_frequent_mark(found[0])
+        n_marks = 0 if mark or likely == " " else found[0].count(likely)
+        if before and n_marks and before[-1].count(likely) == n_marks:
+            found = [before.pop(), *found]
         return found, len(before), mark
 
     def read_ahead(self, memory: int) -> None:
@@ -157,7 +157,9 @@ class TextRows(Rows):
 def most_frequent_mark(line: str) -> str:
     """Return what is most likely between the cells of a line."""
     bare = re.sub(r'"[^"]*"', "", line)
-    return max(_DELIMITERS, key=bare.count)
+    # R writes blanks by default, which stand in names where there is another mark.
+    has_mark = any(mark in bare for mark in _DELIMITERS)
+    return " " if " " in bare and not has_mark else max(_DELIMITERS, key=bare.count)
 
 
 def _is_number(name: str) -> bool:
