@@ -129,10 +129,12 @@ class NeighborAlignment(StreamedSelector):
         best_first = self._picked(
             problem, sample, sample @ vectors[:, : self.n_components_], forced
         )
-        goal = float(start_frame(scatter, "auto")[0].sum()) / scatter.trace()
-        return Scored.by_place(
-            problem, best_first, lambda best: problem.fewest_that_explain(goal, best)
-        )
+
+        def auto(best: Indices) -> int:
+            goal = float(start_frame(scatter, "auto")[0].sum()) / scatter.trace()
+            return problem.fewest_that_explain(goal, best)
+
+        return Scored.by_place(problem, best_first, auto)
 
     def _picked(
         self, problem: ColumnProblem, sample: SampleOfRows, scores: Array, forced: Mask

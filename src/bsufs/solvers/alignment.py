@@ -115,6 +115,7 @@ class RowsAhead:
         self._known: dict[int, Array] = {}
 
     def __call__(self, pick: int, gains: Array) -> Array:
+        """Return a row; the largest gains say which may be next."""
         if pick not in self._known:
             n_more = max(min(self._at_once, gains.size) - 1, 0)
             likely = np.argpartition(-gains, n_more)[:n_more] if n_more else np.empty(0, np.intp)
