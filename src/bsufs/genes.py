@@ -18,11 +18,10 @@ from bsufs.selectors._data import FitData
 from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side, with_regressors
 from bsufs.selectors._validation import non_finite
 from bsufs.tables._arrays import Entries
+from bsufs.tables._prepare import usual_deviations
 
 # Rows that are read or worked on at once hold about so many numbers, zeros included.
 _CHUNK_NUMBERS = 2**24
-# Genes of similar means, whose usual noise is told.
-_NOISE_GROUPS, _LEAST_IN_GROUP = 20, 10
 # So many genes are looked at in the end, as scanpy does, or so many for each that is selected.
 _MOST_GENES, _FOR_EACH = 2000, 5
 # Parameters that are written down in the object.
@@ -153,7 +152,7 @@ def select_genes(
     noise_units = purpose == "clusters" if noise_units is None else noise_units
     given["noise_units"] = noise_units = noise_units and counted.entries.least >= 0
     if noise_units:
-        noise = _usual_deviations(means, variances)
+        noise = usual_deviations(means, variances)
         cells, variances = replace(cells, units=noise), variances / noise**2
     genes = _most_variable(genes, variances, forced, n)
     if forced.any():
@@ -237,20 +236,6 @@ def _scaled(X: Any, by_row: Array | None = None, by_column: Array | None = None)
         return (X * factors).astype(kind, copy=False)
     factors = by_column[X.indices] if by_row is None else np.repeat(by_row, np.diff(X.indptr))
     return sparse.csr_array(((X.data * factors).astype(kind), X.indices, X.indptr), shape=X.shape)
-
-
-def _usual_deviations(means: Array, variances: Array) -> Array:
-    """Return the standard deviation that is usual for genes of each mean, 1 where none is known."""
-    known = np.flatnonzero((means > 0) & (variances > 0))
-    if not known.size:
-        return np.ones(means.size)
-    known = known[np.argsort(means[known], kind="stable")]
-    groups = np.array_split(known, max(1, min(_NOISE_GROUPS, known.size // _LEAST_IN_GROUP)))
-    middles = [float(np.median(np.log(means[group]))) for group in groups]
-    levels = [float(np.median(np.log(variances[group]))) for group in groups]
-    usual = np.ones(means.size)
-    usual[known] = np.exp(0.5 * np.interp(np.log(means[known]), middles, levels))
-    return usual
 
 
 def _most_variable(genes: Indices, variances: Array, forced: Mask, n: int | float | str) -> Indices:

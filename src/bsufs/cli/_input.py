@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side, with
 from bsufs.selectors._row_sample import RowSample
 from bsufs.solvers.components import common_level_in_words
 from bsufs.tables import Table, open_table
+from bsufs.tables._arrays import ANNDATA
 from bsufs.tables._numbers import MISSING_WORDS, numbers
 
 # Methods that look for neighbors take time with the square of the rows, and k-means is run over and
@@ -210,7 +212,7 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
             label=given.label,
             adjust_for=given.adjust_for,
             missing=given.missing,
-            scale=given.scale,
+            scale=_scale(given),
             kinds=parse_kinds(given),
             strict=given.strict,
             transpose=given.transpose,
@@ -247,6 +249,7 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
     if given.scale == "auto":
         done = {
             "standard": "columns are brought to variance 1 while selecting",
+            "noise": "columns count in units of the noise that is usual for their mean",
             "none": "columns keep their scale",
         }[table.scale]
         console.say(f"{done}: {table.why_scaled}")
@@ -256,6 +259,13 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
             "rows are the features, such as genes, use --transpose"
         )
     return found
+
+
+def _scale(given: Any) -> Any:
+    """Return how to scale: genes count in units of their noise where clusters are looked for."""
+    is_expression = Path(given.table).suffix.lower() in ANNDATA
+    seeks_clusters = getattr(given, "method", "") in (None, "ClusterAlignment")
+    return "noise" if given.scale == "auto" and is_expression and seeks_clusters else given.scale
 
 
 def _may_be_turned(table: Table) -> bool:

@@ -41,6 +41,8 @@ def make_page(
         f"X = StandardScaler({settings}).fit_transform(X)\n"
     )
     preparation = scaling if found.table.scale == "standard" else ""
+    if found.table.scale == "noise":
+        preparation = "# Columns in units of their noise: see bsufs.genes.select_genes\n"
     if found.nuisance is not None:
         preparation += (
             f"# What was taken off first: adjust_for=table[{adjust_for}], "

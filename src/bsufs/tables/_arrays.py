@@ -162,7 +162,7 @@ def _anndata_rows(file: RawFile, kind: str, layer: str | None, names_from: str |
     with reading(source, "valid AnnData"):
         found = (anndata.read_h5ad if kind == ".h5ad" else anndata.read_zarr)(file.path)
     for option, name, known, what in (
-        ("--array", layer, list(found.layers), "layer"),
+        ("--layer", layer, list(found.layers), "layer"),
         ("--names-from", names_from, list(found.var.columns), "column of var"),
     ):
         if name is not None and name not in known:

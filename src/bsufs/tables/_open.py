@@ -78,9 +78,10 @@ def open_table(
         What to do about missing and infinite values. "keep" leaves them, as NaN and inf; "median",
         the default unless `strict`, fills the numbers alone, so that what is written keeps its
         gaps, and leaves out columns that are mostly missing; "error" is the default if `strict`.
-    scale : {"auto", "none", "standard"}, default="none"
+    scale : {"auto", "none", "standard", "noise"}, default="none"
         "standard" gives all features mean 0 (unless sparse) and variance 1; "auto" does so where
-        they plainly share no unit.
+        they plainly share no unit. "noise" divides each by the standard deviation that is usual for
+        features of its mean, unless there are entries below zero.
     kinds : mapping of str to {"number", "category", "date"}, optional
         What columns are, whatever they look like.
     strict : bool, default=False
@@ -207,7 +208,7 @@ def prepare(
         Columns that are no features.
     missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, optional
         What to do about missing values: see `open_table`.
-    scale : {"auto", "none", "standard"}, default="auto"
+    scale : {"auto", "none", "standard", "noise"}, default="auto"
         Whether to give the columns variance 1: see `open_table`.
     kinds : mapping of str to {"number", "category", "date"}, optional
         What columns are, whatever they look like.
