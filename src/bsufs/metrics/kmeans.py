@@ -187,16 +187,16 @@ def _plus_plus(X: Array, weight: Array | float, uniform: Array) -> Indices:
         cumulated = np.cumsum(closest * weight, axis=1)
         # Strictly below the total, so that no sample of distance zero is drawn after the last.
         heights = uniform[:, step, : trials if step else 1] * cumulated[:, -1:]
-        pairs = zip(cumulated, heights, strict=True)
-        candidates = np.stack([np.searchsorted(*pair, side="right") for pair in pairs])
-        np.minimum(candidates, len(X) - 1, out=candidates)
-        chosen = candidates.ravel()
-        distances = (-2.0 * X[chosen]) @ X.T + squares + squares[chosen, None]
+        chosen = (cumulated[:, None] <= heights[..., None]).sum(axis=2).ravel()
+        np.minimum(chosen, len(X) - 1, out=chosen)
+        distances = (-2.0 * X[chosen]) @ X.T
+        distances += squares
+        distances += squares[chosen, None]
         # A sample is never drawn twice while others are left: rounding must not keep it apart.
         distances[np.arange(chosen.size), chosen] = 0.0
         distances = np.clip(distances.reshape(n_runs, -1, len(X)), 0.0, closest[:, None])
-        best = (distances * weight).sum(axis=2).argmin(axis=1)
-        drawn[:, step] = candidates[every, best]
+        best = (distances * weight).sum(axis=2).argmin(axis=1) if trials > 1 else 0 * every
+        drawn[:, step] = chosen.reshape(n_runs, -1)[every, best]
         closest = distances[every, best]
     return drawn
 

@@ -45,6 +45,7 @@ class ScatterAccumulator:
         self._safe = _SAFE_IN_SINGLE
         self._low = np.full(n_features, np.inf)
         self._high = np.full(n_features, -np.inf)
+        self._largest = 0.0
         self._mean = np.zeros(n_features)
         self._S: Array | None = None
         self._kept: list[tuple[NDArray[Any] | Beside, Array | None]] = []
@@ -66,11 +67,14 @@ class ScatterAccumulator:
             _require_memory_for_square(self.n_features)
         if X.dtype != np.float32:
             self._safe = _SAFE_EXPONENT
-        self._widen(self._ordered(X.min(axis=0)), self._ordered(X.max(axis=0)))
         self.n_rows += X.shape[0]
         self._kept.append((X, sample_weight))
         if folds:
             self._fold_kept_rows()
+        else:
+            low, high = self._ordered(X.min(axis=0)), self._ordered(X.max(axis=0))
+            self._widen(slice(None), low, high)
+            self._choose_unit(max(-float(low.min()), float(high.max())))
 
     def merge(self, other: ScatterAccumulator) -> None:
         """Take in the rows of another accumulator, which is not changed, as further batches."""
@@ -79,7 +83,8 @@ class ScatterAccumulator:
                 f"other must have {self.n_features} columns to be merged, got {other.n_features}."
             )
         self._safe = max(self._safe, other._safe)
-        self._widen(other._low, other._high)
+        self._widen(slice(None), other._low, other._high)
+        self._choose_unit(other._largest)
         self.n_rows += other.n_rows
         self._kept += other._kept
         if other._S is not None:
@@ -94,12 +99,16 @@ class ScatterAccumulator:
         if self._S is not None or self.n_rows >= self.n_features:
             self._fold_kept_rows()
 
-    def _widen(self, low: NDArray[Any], high: NDArray[Any]) -> None:
-        """Note the smallest and largest entries of new rows; choose the unit anew."""
-        self._low = np.minimum(self._low, low)
-        self._high = np.maximum(self._high, high)
-        largest = max(-float(self._low.min()), float(self._high.max()))
-        exponent = safe_unit_exponent(largest, self._safe) if np.isfinite(largest) else 0
+    def _widen(self, columns: Any, low: NDArray[Any], high: NDArray[Any]) -> None:
+        """Note the smallest and largest entries of some columns."""
+        self._low[columns] = np.minimum(self._low[columns], low)
+        self._high[columns] = np.maximum(self._high[columns], high)
+
+    def _choose_unit(self, largest: float) -> None:
+        """Choose the unit anew where there are rows with entries of this size."""
+        self._largest = max(self._largest, largest)
+        is_known = np.isfinite(self._largest)
+        exponent = safe_unit_exponent(self._largest, self._safe) if is_known else 0
         if exponent != self.unit_exponent:
             shift = self.unit_exponent - exponent
             self._mean = np.ldexp(self._mean, shift)
@@ -111,21 +120,27 @@ class ScatterAccumulator:
         return A if self.order is None else np.take(A, self.order, axis=-1)
 
     def _in_units(self, X: NDArray[Any]) -> Array:
-        X = np.asarray(self._ordered(X), dtype=np.float64)
         return np.ldexp(X, -self.unit_exponent) if self.unit_exponent else X
 
     def _fold_kept_rows(self) -> None:
         d = self.n_features
-        S = np.zeros((d, d)) if self._S is None else self._S
+        if self._S is None:
+            self._S = np.zeros((d, d))
         # Rows that stay in the cache from step to step, but enough to be worth a visit to S.
         size = max(_CACHE_BYTES, min(BATCH_BYTES, 4 * 8 * d * d))
         for X, sample_weight in self._kept:
             for rows in batches(X.shape[0], d, size):
                 weight = None if sample_weight is None else sample_weight[rows]
-                batch, mean, weight_sum = centered_rows(self._in_units(X[rows]), weight)
-                S += batch.T @ batch
-                self._shift_mean(S, mean, weight_sum)
-        self._S = S
+                batch = np.asarray(self._ordered(X[rows]), dtype=np.float64)
+                # A column that is known to vary need not be looked at again.
+                same = np.flatnonzero(self._low >= self._high)
+                if same.size:
+                    part = batch[:, same]
+                    self._widen(same, part.min(axis=0), part.max(axis=0))
+                self._choose_unit(max(-float(batch.min()), float(batch.max())))
+                batch, mean, weight_sum = centered_rows(self._in_units(batch), weight)
+                self._S += batch.T @ batch
+                self._shift_mean(self._S, mean, weight_sum)
         self._kept = []
 
     def _shift_mean(self, S: Array, mean: Array, weight: float) -> None:
@@ -164,7 +179,7 @@ class ScatterAccumulator:
         for X, weight in self._kept:
             for rows in batches(X.shape[0], self.n_features):
                 end = row + rows.stop - rows.start
-                Xc[row:end] = self._in_units(X[rows])
+                Xc[row:end] = self._in_units(np.asarray(self._ordered(X[rows]), np.float64))
                 weights[row:end] = 1.0 if weight is None else weight[rows]
                 row = end
         weight = None if (weights == 1.0).all() else weights

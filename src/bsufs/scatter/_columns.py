@@ -19,16 +19,11 @@ from bsufs._typing import Array, Indices
 from bsufs.scatter._base import RIDGE, Scatter, ridged_cholesky
 from bsufs.scatter._clearing import nothing_left, whitening
 from bsufs.scatter._dense import LARGEST_GRAM, FactoredScatter, gains_by_gram
-from bsufs.scatter._eigen import (
-    KrylovSpace,
-    Pairs,
-    Wanted,
-    pairs_from_samples,
-    pairs_of_matrix,
-)
+from bsufs.scatter._eigen import KrylovSpace, Pairs, Wanted, pairs_from_samples, pairs_of_matrix
 
 # So few bytes of columns are solved faster here than by sending products around.
 _SMALL_HERE = 2**26
+_BYTES_PER_ROUND = 2**23
 
 
 @dataclass(frozen=True)
@@ -43,8 +38,6 @@ class ColumnScatter(Scatter):
     """S of centered data in blocks of columns."""
 
     restriction_pays = 0.5
-    # A row takes two rounds among the workers, and so do several; all that come are sent around.
-    rows_at_once = 8
 
     def __init__(self, blocks: Sequence[Block], n_rows: int, weight: float, diagonal: Array):
         self.blocks = [block for block in blocks if block.features.size]
@@ -53,6 +46,8 @@ class ColumnScatter(Scatter):
         self.shape = (diagonal.size, diagonal.size)
         self.max_rank = min(max(n_rows - 1, 1), diagonal.size)
         self._squares = diagonal
+        # A row takes a round among the workers, and so do several, as long as little is sent.
+        self.rows_at_once = min(8, max(1, _BYTES_PER_ROUND // (8 * diagonal.size)))
 
     def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Return lazy calls of a function of every block; a list has an argument for each."""
@@ -75,11 +70,14 @@ class ColumnScatter(Scatter):
 
     def columns(self, features: Indices) -> Array:
         """Bring some columns of the centered data here."""
-        columns = np.empty((self.n_rows, features.size))
+        return compute([self._lazy_columns(features)])[0]
+
+    def _lazy_columns(self, features: Indices) -> Any:
+        """Return some columns of the centered data, put together by a task."""
         lazy, places = self._picked(features)
-        for place, piece in zip(places, compute(lazy), strict=True):
-            columns[:, place] = piece
-        return columns
+        used = [i for i, place in enumerate(places) if place.size]
+        order = np.argsort(np.concatenate([places[i] for i in used])) if used else None
+        return call(_put_together, [lazy[i] for i in used], order, self.n_rows)
 
     def _picked(self, features: Indices) -> tuple[list[Any], list[Indices]]:
         """Return what each block has of some columns, lazily, and their places among these."""
@@ -105,10 +103,9 @@ class ColumnScatter(Scatter):
         return self._squares
 
     def _block(self, rows: Any, columns: Any) -> Array:
-        everything = np.arange(self.shape[0])
-        left = call(_same, self.columns(everything[rows]))
+        left = self._lazy_columns(np.arange(self.shape[0])[rows])
         across = self.gathered(self.each(_transposed_image, left))
-        return np.ascontiguousarray(across[everything[columns]].T)
+        return np.ascontiguousarray(across[columns].T)
 
     def _restricted(self, features: Indices) -> Scatter:
         if self._is_small(features):
@@ -174,6 +171,10 @@ class ColumnScatter(Scatter):
 def _same(value: Any) -> Any:
     """Make a value a task of its own: each worker gets it once, not once for every block."""
     return value
+
+
+def _put_together(pieces: list[Array], order: Indices | None, n_rows: int) -> Array:
+    return np.empty((n_rows, 0)) if order is None else np.hstack(pieces)[:, order]
 
 
 def _transposed_image(X: Array, Y: Array) -> Array:

@@ -12,13 +12,7 @@ from scipy import linalg
 from bsufs._typing import Array, Indices
 from bsufs.scatter._base import RIDGE, Scatter, batches, ridged_cholesky
 from bsufs.scatter._clearing import Clearing, clear_matrix, clear_rows
-from bsufs.scatter._eigen import (
-    KrylovSpace,
-    Pairs,
-    Wanted,
-    pairs_from_samples,
-    pairs_of_matrix,
-)
+from bsufs.scatter._eigen import KrylovSpace, Pairs, Wanted, pairs_from_samples, pairs_of_matrix
 
 # With more samples than this, products with the data are cheaper than their Gram matrix.
 LARGEST_GRAM = 4096

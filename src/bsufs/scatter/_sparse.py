@@ -16,13 +16,7 @@ from bsufs._typing import Array, Indices
 from bsufs.scatter._accumulate import safe_unit_exponent
 from bsufs.scatter._base import BATCH_BYTES, Scatter
 from bsufs.scatter._clearing import Clearing, nothing_left, weighted_mean, whitening
-from bsufs.scatter._eigen import (
-    KrylovSpace,
-    Pairs,
-    Wanted,
-    pairs_from_samples,
-    pairs_of_matrix,
-)
+from bsufs.scatter._eigen import KrylovSpace, Pairs, Wanted, pairs_from_samples, pairs_of_matrix
 
 # Up to this size the Gram matrix of the shorter side is small beside what else is there.
 _SMALL = 128

@@ -109,6 +109,8 @@ def find_duplicates(scatter: Scatter, forced: Mask, groups: Indices | None = Non
     prints *= np.where(prints[:, :1] < 0, -1.0, 1.0)
     by_print = np.argsort(prints[:, 0], kind="stable")
     steps = np.abs(np.diff(prints[by_print], axis=0)).max(axis=1)
+    if (steps > _DUPLICATE_TOLERANCE).all():
+        return np.zeros(d, dtype=bool)
     group = np.empty(varying.size, dtype=np.intp)
     group[by_print] = np.concatenate([[0], np.cumsum(steps > _DUPLICATE_TOLERANCE)])
     size, first = diagonal, np.arange(d)

@@ -198,10 +198,11 @@ class _Remaining:
         self.alive = alive
         if 1.0 - np.count_nonzero(alive) / alive.size <= self.scatter.restriction_pays:
             return W, *(np.where(alive[:, None], A, 0.0) for A in (SW, *copies))
-        self.scatter = self.scatter.restricted(alive)
-        self.rows = self.rows[alive]
-        self.alive = np.ones(self.rows.size, dtype=bool)
-        return tuple(A[alive] for A in (W, SW, *copies))
+        kept = np.flatnonzero(alive)
+        self.scatter = self.scatter.restricted(kept)
+        self.rows = self.rows[kept]
+        self.alive = np.ones(kept.size, dtype=bool)
+        return tuple(A.take(kept, axis=0) for A in (W, SW, *copies))
 
     def iterates(self, *arrays: Array) -> Iterates:
         return Iterates(self.rows[self.alive], *(A[self.alive] for A in arrays))
