@@ -203,10 +203,10 @@ class _Cells:
             X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
             X = X if genes.size == d else X[:, genes]
             if self.size_factors is not None:
-                X = _scaled(X, by_row=1.0 / self.size_factors[rows])
+                X = _times(X, 1.0 / self.size_factors[rows], axis=0)
                 X = X.log1p() if sparse.issparse(X) else np.log1p(X)
             if self.units is not None:
-                X = _scaled(X, by_column=1.0 / self.units[genes])
+                X = _times(X, 1.0 / self.units[genes], axis=1)
             yield rows, X
 
     def of_genes(self, genes: Indices) -> Any:
@@ -228,14 +228,13 @@ class _Cells:
         return total / n, np.maximum(squares / n - (total / n) ** 2, 0.0)
 
 
-def _scaled(X: Any, by_row: Array | None = None, by_column: Array | None = None) -> Any:
-    """Return rows or columns times factors, in the precision of the entries."""
+def _times(X: Any, factors: Array, axis: int) -> Any:
+    """Return rows (axis 0) or columns times factors, in the precision of the entries."""
     kind = X.dtype if X.dtype.kind == "f" else np.float32
     if not sparse.issparse(X):
-        factors = by_column if by_row is None else by_row[:, None]
-        return (X * factors).astype(kind, copy=False)
-    factors = by_column[X.indices] if by_row is None else np.repeat(by_row, np.diff(X.indptr))
-    return sparse.csr_array(((X.data * factors).astype(kind), X.indices, X.indptr), shape=X.shape)
+        return (X * np.expand_dims(factors, 1 - axis)).astype(kind, copy=False)
+    each = factors[X.indices] if axis == 1 else np.repeat(factors, np.diff(X.indptr))
+    return sparse.csr_array(((X.data * each).astype(kind), X.indices, X.indptr), shape=X.shape)
 
 
 def _most_variable(genes: Indices, variances: Array, forced: Mask, n: int | float | str) -> Indices:

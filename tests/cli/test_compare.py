@@ -13,6 +13,13 @@ from bsufs.selectors._row_sample import RowSample
 from bsufs.tuning.criteria import HeldOutReconstruction
 
 
+def test_there_is_nothing_to_compare_in_a_constant_table(invoke, tmp_path):
+    np.save(tmp_path / "c.npy", np.ones((5, 3)))
+    result = invoke("compare", tmp_path / "c.npy", "-k", 1)
+    assert (result.status, result.out) == (2, "")
+    assert "every column is constant" in result.err
+
+
 def test_methods_side_by_side(invoke, table, tmp_path):
     words = ("compare", table, "-k", 2, "--ignore", "id", "--label", "kind")
     lines = [line.split("\t") for line in invoke(*words).out.splitlines()]

@@ -1,3 +1,4 @@
+import contextlib
 import os
 import runpy
 import signal
@@ -12,6 +13,7 @@ import bsufs
 from bsufs.cli import _program as program
 from bsufs.cli import main, select
 from bsufs.cli._console import Console
+from bsufs.tables import open_table
 
 PROGRAM = [sys.executable, "-m", "bsufs"]
 
@@ -25,7 +27,10 @@ def test_help_and_version(invoke):
     result = invoke("--help")
     assert result.status == 0
     assert all(word in result.out for word in ("select", "compare", "Examples"))
-    assert "--must-keep" in invoke("select", "-h").out
+    shown = invoke("select", "-h").out
+    assert "--must-keep" in shown
+    assert "Usage: bsufs select [OPTIONS] TABLE" in shown
+    assert not any(noise in shown + result.out for noise in ("<bool>", "{TABLE}", "--no-tune"))
     assert invoke("--version").out == f"bsufs {bsufs.__version__}\n"
     assert "error" not in invoke().err
 
@@ -65,6 +70,22 @@ def test_ctrl_c_while_a_compiled_module_is_loaded(invoke, monkeypatch):
     monkeypatch.setattr("bsufs.cli._input.open_table", fail)
     result = invoke("select", "t.csv")
     assert (result.status, result.err) == (130, "bsufs: interrupted\n")
+
+
+@pytest.mark.parametrize("hides", [True, False])
+def test_a_signal_to_end_while_a_compiled_module_is_loaded(invoke, monkeypatch, table, hides):
+    opened = open_table
+
+    def fail(*words, **options):
+        with contextlib.suppress(SystemExit):
+            signal.raise_signal(signal.SIGTERM)
+        if hides:
+            raise ImportError("initialization failed")
+        return opened(*words, **options)
+
+    monkeypatch.setattr("bsufs.cli._input.open_table", fail)
+    result = invoke("select", table, "-k", 1, "-q")
+    assert (result.status, result.err) == (143, "")
 
 
 def test_ctrl_c_before_the_program_has_begun(monkeypatch, capsys):

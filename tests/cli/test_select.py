@@ -161,6 +161,14 @@ def test_a_constant_table_is_an_error_in_words(invoke, tmp_path):
     assert invoke("select", tmp_path / "c.npy", "-k", 1, "--method", "MaxVariance").status == 0
 
 
+def test_values_whose_variance_is_beyond_all_numbers(invoke, tmp_path):
+    X = np.random.default_rng(0).normal(size=(12, 4)) * 1e300
+    np.savetxt(tmp_path / "t.csv", X, delimiter=",", header="a,b,c,d", comments="")
+    result = invoke("select", tmp_path / "t.csv", "-k", 2)
+    assert result.status == 0
+    assert "warning" not in result.err
+
+
 def test_names_that_would_break_a_line_or_steer_a_terminal(invoke, tmp_path):
     path = tmp_path / "odd.csv"
     path.write_text('"a\nb","[red]x","\x1b[2J"\n1,2,3\n4,9,6\n7,1,2\n')

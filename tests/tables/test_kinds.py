@@ -41,6 +41,43 @@ def _whys(table):
     return {column.name: column.why for column in table.columns if column.why}
 
 
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+@pytest.mark.parametrize("batch_rows", [None, 5])
+def test_a_table_of_categories_alone(tmp_path, name, batch_rows):
+    frame = _frame()[["color", "sex"]]
+    if name == "t.csv":
+        frame.to_csv(tmp_path / name, index=False)
+    else:
+        frame.to_parquet(tmp_path / name)
+    kinds = {"color": "category", "sex": "category"}
+    table = open_table(tmp_path / name, kinds=kinds, batch_rows=batch_rows)
+    values = np.concatenate(list(table.batches()))
+    assert values.shape == (N, 4)
+    np.testing.assert_allclose(values.std(axis=0)[3], 1.0)
+
+
+def test_numbers_are_no_dates(tmp_path):
+    with pytest.raises(TableError, match=r"must hold dates, .*; it holds numbers"):
+        _open(_frame(n=range(5, 5 + N)), tmp_path, kinds={"n": "date"})
+
+
+def test_a_column_of_a_matrix_may_be_a_category(tmp_path):
+    X = np.random.default_rng(0).normal(size=(N, 3))
+    X[:, 1] = np.arange(N) % 3
+    np.save(tmp_path / "t.npy", X)
+    table = open_table(tmp_path / "t.npy", kinds={"x1": "category"})
+    assert table.groups.tolist() == [0, 1, 1, 1, 2]
+    np.testing.assert_array_equal(table.values[:, [0, 4]], X[:, [0, 2]])
+
+
+def test_how_numbers_and_dates_were_read_is_said(tmp_path):
+    commas = [f"{i % 7},{i % 10}5" for i in range(N)]
+    days = [f"{1 + i:02}.03.2024" for i in range(N)]
+    table = _open(_frame(day=days, share=commas), tmp_path)
+    said = "4 numbers (with decimal commas: share), 2 categories (color, sex), 1 date (read as"
+    assert said in table.notices[0]
+
+
 def test_each_column_is_taken_as_what_it_holds(tmp_path):
     table = _open(_frame(), tmp_path)
     assert _kinds(table) == {

@@ -42,6 +42,7 @@ def test_numbers_names_and_carried_columns_come_apart():
         ("a,b,\n1,2,3\n", "column 3 of 3 has no name"),
         ("a,b\n1,x\n", "column 'b' holds text, such as 'x' in row 1"),
         ("a,b,c\n1,x,2\n1,2,y\n", "--ignore b,c"),
+        ("a,b,c,d,e,f\n" + "x,x,x,x,x,x\n", "--ignore @FILE, a name in each line"),
         ("a,b\n1,2001-01-01\n", "--ignore b"),
         ("a,b\n1,true\n2,7\n", "such as 'true' in row 1"),
         ('a,b\n1,"1,234"\n', "'1,234' in column 'b' (row 1); commas between thousands are"),
@@ -105,6 +106,8 @@ def test_options_of_text():
         _text("a,b\n1,2\n", array="X")
     with pytest.raises(TableError, match="Did you mean 'id'"):
         _text("id,a,b\n1,2,3\n", ignore=["idd"])
+    with pytest.raises(TableError, match="Did you mean 'Mass'"):
+        _text("id,Mass,b\n1,2,3\n", ignore=["MASS"])
     with pytest.raises(TableError, match="There are 'a', 'b'"):
         _text("a,b\n1,2\n", label="zzz")
     with pytest.raises(TableError, match="at least two columns of numbers"):
@@ -434,3 +437,33 @@ def test_rows_may_be_the_features(tmp_path):
         _text("gene,s1,s2\ng1,1,x\ng2,4,5\n", transpose=True)
     with pytest.raises(TableError, match="'g1' occurs more than once"):
         _text("gene,s1,s2\ng1,1,2\ng1,4,5\n", transpose=True)
+    with pytest.raises(TableError, match="column 2 of 2 has no name"):
+        _text("gene,s1,s2\ng1,1,2\n,4,5\n", transpose=True)
+    pq.write_table(pa.table({}), tmp_path / "none.parquet")
+    with pytest.raises(TableError, match="at least two columns"):
+        open_table(tmp_path / "none.parquet", transpose=True)
+
+
+def test_sparse_rows_may_be_the_features(tmp_path):
+    X = sparse.csr_array(np.array([[7.0, 1, 0, 2], [8, 0, 3, 0], [9, 4, 0, 0]]))
+    sparse.save_npz(tmp_path / "s.npz", X)
+    table = open_table(tmp_path / "s.npz", transpose=True)
+    assert table.names == ("7.0", "8.0", "9.0")
+    assert sparse.issparse(table.values)
+    np.testing.assert_array_equal(table.values.toarray(), X.toarray()[:, 1:].T)
+
+
+def test_blanks_stand_between_the_cells_that_r_writes():
+    table = _text('"a" "b c"\n"r 1" 1 2\n"r2" 3 4\n')
+    assert table.names == ("a", "b c")
+    assert table.others[""].tolist() == ["r 1", "r2"]
+    assert _text("# by me\na b c\n1 2 3\n4 5 7\n").names == ("a", "b", "c")
+    assert _text("a b,c\n1,2\n3,4\n").names == ("a b", "c")
+
+
+def test_the_member_of_an_archive_says_what_it_is(tmp_path):
+    (tmp_path / "t.zip").write_bytes(_zip({"t.tsv": b"a\tb\n1\t2\n3\t5\n"}))
+    assert open_table(tmp_path / "t.zip").values.tolist() == [[1, 2], [3, 5]]
+    (tmp_path / "u.zip").write_bytes(_zip({"t.bin": b"a\tb\n"}))
+    with pytest.raises(TableError, match="must hold one text file"):
+        open_table(tmp_path / "u.zip")

@@ -168,7 +168,7 @@ def test_small_batches_are_collected_to_groups_of_one_size(tmp_path, monkeypatch
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"a": np.arange(60.0), "b": np.arange(60.0) ** 2}), path)
     # Ten rows of two columns are 160 bytes: two batches make a group.
-    monkeypatch.setattr("bsufs.tables._write._group_bytes", lambda table: 300)
+    monkeypatch.setattr("bsufs.tables._write._LARGEST_GROUP", 300)
     write_table(open_table(path, batch_rows=10), tmp_path / "o.parquet")
     about = pq.read_metadata(tmp_path / "o.parquet")
     assert [about.row_group(i).num_rows for i in range(about.num_row_groups)] == [20, 20, 20]
@@ -180,7 +180,7 @@ def test_arrays_and_changing_dictionaries_are_not_written_in_batches(tmp_path, m
     words = pa.array(["u", "v", "w", "u"]).dictionary_encode()
     columns = {"a": [1, 2, 4, 3], "b": [1.0, 2, 3, 5], "c": words}
     pq.write_table(pa.table(columns), path, row_group_size=2)
-    monkeypatch.setattr("bsufs.tables._write._group_bytes", lambda table: 1)
+    monkeypatch.setattr("bsufs.tables._write._LARGEST_GROUP", 1)
     stream = open_table(path, batch_rows=2, ignore=["c"])
     with pytest.raises(TableError, match=r"\.npz file cannot be written in batches"):
         write_table(stream, tmp_path / "o.npz")

@@ -12,7 +12,7 @@ import numpy as np
 from bsufs._typing import Indices
 from bsufs.cli import _methods as methods
 from bsufs.cli._clustering import Classes, cluster
-from bsufs.cli._console import Console, complain
+from bsufs.cli._console import complain
 from bsufs.cli._input import Input, selected_best_first
 from bsufs.cli._limit import TOO_SLOW, within
 from bsufs.cli._options import one_of
@@ -68,16 +68,6 @@ class Compared:
     def rows(self) -> list[dict[str, Any]]:
         """The lines of all methods."""
         return [outcome.row for outcome in self.outcomes]
-
-    def show(self, title: str, console: Console) -> None:
-        """Show the lines as a table."""
-        console.show(title, *short_table(self.rows))
-        self.say_sampled(console)
-
-    def say_sampled(self, console: Console) -> None:
-        """Say which numbers are those of a sample."""
-        for said in self.sampled:
-            console.say(said)
 
 
 class Judge:

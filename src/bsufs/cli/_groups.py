@@ -38,8 +38,8 @@ def column_costs(given: Any, names: Sequence[str], groups: Groups | None) -> lis
         raise ValueError("--costs and --budget must be given together.")
     if given.costs is None:
         return None
-    members = dict(groups or {}) | {name: [number] for number, name in enumerate(names)}
-    costs: list[float | None] = [None] * len(names)
+    members = {**(groups or {}), **{name: [number] for number, name in enumerate(names)}}
+    costs: dict[int, float] = {}
     for line, name, cost in _pairs(given.costs, ("column", "cost")):
         where = f"{given.costs}, line {line}"
         columns = known(name, members, f"{where}:")
@@ -47,15 +47,14 @@ def column_costs(given: Any, names: Sequence[str], groups: Groups | None) -> lis
             each = float(cost) / len(columns)
         except ValueError:
             raise ValueError(f"{where}: a cost must be a number, got {cost!r}.") from None
-        for column in columns:
-            costs[column] = each
-    missing = [name for name, cost in zip(names, costs, strict=True) if cost is None]
-    if missing:
-        raise ValueError(
-            f"{given.costs}: every column must have a cost, got none for {missing[0]!r}. Add it; "
-            "what is never kept may cost 1."
-        )
-    return [cost for cost in costs if cost is not None]
+        costs |= dict.fromkeys(columns, each)
+    for number, name in enumerate(names):
+        if number not in costs:
+            raise ValueError(
+                f"{given.costs}: every column must have a cost, got none for {name!r}. Add it; "
+                "what is never kept may cost 1."
+            )
+    return [costs[number] for number in range(len(names))]
 
 
 def _pairs(path: str, heads: tuple[str, str]) -> list[tuple[int, str, str]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from bsufs._memory import available_memory, parse_size, size_in_words
-from bsufs._typing import Array, Indices
+from bsufs._typing import Indices
 from bsufs.cli._clustering import MOST_CLASSES, Classes, classes_in, cluster
 from bsufs.cli._console import Console
 from bsufs.cli._groups import Groups, column_groups
@@ -22,10 +24,9 @@ from bsufs.scatter import memory_for_scatter
 from bsufs.selectors._data import FitData
 from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side, with_regressors
 from bsufs.selectors._row_sample import RowSample
-from bsufs.solvers.components import common_level_in_words
 from bsufs.tables import Table, open_table
 from bsufs.tables._arrays import ANNDATA
-from bsufs.tables._numbers import MISSING_WORDS, numbers
+from bsufs.tables._numbers import known_texts, numbers
 
 # Methods that look for neighbors take time with the square of the rows, and k-means is run over and
 # over to judge a selection: a sample of so many rows tells nearly the same.
@@ -122,29 +123,13 @@ class Input:
     def require_two_rows(self) -> None:
         """Raise an error where there is only one row."""
         if self.table.n_rows == 1:
-            source = self.table.rows.file.source
-            raise ValueError(f"{source}: at least two rows are needed to see any variation, got 1.")
-
-    def variances_and_curve(self, selector: Any, best_first: Indices) -> tuple[Array, Array]:
-        """Return the variance of each column, and what the best 1, 2, ... of them explain."""
-        data = self.fitted_data(selector)
-        variances = data.variances[: len(self.table.matrix_names)]
-        # Of data that do not vary nothing is left to explain.
-        if not variances.any():
-            return variances, np.ones(best_first.size)
-        return variances, data.explained_curve(best_first)
+            raise ValueError(
+                f"{self.table.source}: at least two rows are needed to see any variation, got 1."
+            )
 
     def fitted_data(self, selector: Any) -> FitData:
         """Return the data that a selector was fitted to."""
         return self.data if self.table.is_held else selector.stream_.data()
-
-    def say_what_rows_share(self, selector: Any) -> None:
-        """Say where one level of the rows has much of the variance, and what can be done."""
-        data = self.fitted_data(selector)
-        if self.nuisance is None and data.variances.any():
-            found = common_level_in_words(data.scatter, "--center-rows", "--adjust-for")
-            if found is not None:
-                self.console.say(found)
 
     def classes(self, label: str) -> Classes | None:
         """Return the classes of the rows that have one; None where they are too many to hold."""
@@ -199,31 +184,32 @@ def selected_best_first(selector: Any) -> Indices:
     return np.argsort(selector.ranking_)[: int(selector.support_.sum())]
 
 
+def read_as(given: Any) -> dict[str, Any]:
+    """Return how the table of a command is read, in the words of `open_table`."""
+    known = inspect.signature(open_table).parameters
+    same = {name: value for name, value in vars(given).items() if name in known}
+    plain = {name: str(one) if isinstance(one, StrEnum) else one for name, one in same.items()}
+    learned = {"kinds": parse_kinds(given), "header": not given.no_header, "scale": _scale(given)}
+    return plain | learned
+
+
+def _scale(given: Any) -> str:
+    """Return how to scale: genes count in units of their noise where clusters are looked for."""
+    is_expression = Path(given.table).suffix.lower() in ANNDATA
+    seeks_clusters = getattr(given, "method", "") in (None, "ClusterAlignment")
+    is_left_open = given.scale == "auto"
+    return "noise" if is_left_open and is_expression and seeks_clusters else str(given.scale)
+
+
 def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
     """Open a table as the options of a command say; whole where something needs that."""
     try:
-        memory = None if given.memory is None else parse_size(given.memory)
+        given.memory = None if given.memory is None else parse_size(given.memory)
     except ValueError as error:
         raise ValueError(f"--memory: {error}") from error
     with console.busy(f"reading {given.table}"):
         table = open_table(
-            given.table,
-            ignore=given.ignore,
-            label=given.label,
-            adjust_for=given.adjust_for,
-            missing=given.missing,
-            scale=_scale(given),
-            kinds=parse_kinds(given),
-            strict=given.strict,
-            transpose=given.transpose,
-            file_format=given.file_format,
-            delimiter="\t" if given.delimiter == "\\t" else given.delimiter,
-            header=not given.no_header,
-            array=given.array,
-            names_from=given.names_from,
-            memory=memory,
-            whole_for=whole_for,
-            progress=console.progress,
+            given.table, whole_for=whole_for, progress=console.progress, **read_as(given)
         )
     for notice in table.notices:
         console.say(notice)
@@ -248,24 +234,17 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
         console.say(f"{gaps.in_words()}: {done}")
     if given.scale == "auto":
         done = {
-            "standard": "columns are brought to variance 1 while selecting",
-            "noise": "columns count in units of the noise that is usual for their mean",
-            "none": "columns keep their scale",
+            "standard": "are brought to variance 1 while selecting",
+            "noise": "count in units of the noise that is usual for their mean",
+            "none": "keep their scale",
         }[table.scale]
-        console.say(f"{done}: {table.why_scaled}")
+        console.say(f"columns {done}: {table.why_scaled}")
     if _may_be_turned(table) and not given.transpose:
         console.say(
             f"{table.n_rows} rows and {table.n_features} columns, with a name for each row: if the "
             "rows are the features, such as genes, use --transpose"
         )
     return found
-
-
-def _scale(given: Any) -> Any:
-    """Return how to scale: genes count in units of their noise where clusters are looked for."""
-    is_expression = Path(given.table).suffix.lower() in ANNDATA
-    seeks_clusters = getattr(given, "method", "") in (None, "ClusterAlignment")
-    return "noise" if given.scale == "auto" and is_expression and seeks_clusters else given.scale
 
 
 def _may_be_turned(table: Table) -> bool:
@@ -283,13 +262,13 @@ def _nuisance(given: Any, table: Table, groups: Groups) -> Nuisance | None:
     names = given.adjust_for
     if not names and not given.center_rows:
         return None
-    columns, source = {}, table.rows.file.source
+    columns, source = {}, table.source
     batches = list(table.cells(names)) if names else []
     for name in names:
         column = pa.chunked_array([batch.column(name) for batch in batches]).combine_chunks()
         cells = numbers(column)
         if cells is None:
-            cells = np.array([_word(cell) for cell in column.to_pylist()], dtype=object)
+            cells = np.array(known_texts(column).to_pylist(), dtype=object)
         gaps = np.array([cell is None or cell != cell for cell in cells])
         if gaps.any():
             raise ValueError(
@@ -310,12 +289,6 @@ def _nuisance(given: Any, table: Table, groups: Groups) -> Nuisance | None:
     except ValueError as error:
         message = str(error).replace("adjust_for", "--adjust-for")
         raise ValueError(f"{source}: {message}") from error
-
-
-def _word(cell: Any) -> str | None:
-    """Return a cell as text, None where it stands for a missing value."""
-    word = str(cell).strip()
-    return None if word.lower() in MISSING_WORDS else word
 
 
 def _require_memory_for_scatter(path: str, table: Table) -> None:

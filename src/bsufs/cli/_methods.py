@@ -76,22 +76,19 @@ def _check_settings(method: str, settings: Iterable[str], parameters: Iterable[s
 
 
 def column_numbers(
-    names: Sequence[str], table: Table, option: str, groups: Mapping[str, Sequence[int]]
+    names: Sequence[str], table: Table, option: str, groups: Mapping[str, list[int]]
 ) -> list[int]:
     """Return the numbers of features given by name, their own or that of their group."""
-    place: dict[str, Sequence[int]] = dict(groups)
-    place |= {name: [number] for number, name in enumerate(table.names)}
+    place = {**groups, **{name: [number] for number, name in enumerate(table.names)}}
     return [number for name in names for number in known(name, place, option)]
 
 
 def columns_to_keep(
-    given: Any, option: str, table: Table | None, groups: Mapping[str, Sequence[int]]
+    given: Any, option: str, table: Table, groups: Mapping[str, list[int]]
 ) -> list[int]:
-    """Return the features that are named or match a pattern; any, as long as there is no table."""
+    """Return the features that are named or match a pattern."""
     names, pattern = getattr(given, option), getattr(given, f"{option}_matching")
     shown = f"--{option.replace('_', '-')}"
-    if table is None:
-        return list(range(len(names) + (pattern is not None)))
     numbers = column_numbers(names, table, shown, groups)
     if pattern is not None:
         found = np.flatnonzero(matching(f"{shown}-matching", pattern, table.names))

@@ -261,7 +261,11 @@ class ReadingOptions:
     file_format: str | None = option(
         "KIND", "What the file is, such as csv, where its name does not say it.", "--format"
     )
-    delimiter: str | None = option("MARK", r"Mark between cells of text, \t for a tab.")
+    delimiter: str | None = option(
+        "MARK",
+        r"Mark between cells of text, \t for a tab.",
+        callback=lambda mark: "\t" if mark == "\\t" else mark,
+    )
     no_header: bool = flag("The first line holds values, no names.")
     array: str | None = option(
         "NAME",

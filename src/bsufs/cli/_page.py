@@ -29,9 +29,8 @@ def make_page(
     facts = {"Table": given.table, "Scale": found.table.scale, **(about or {})}
     if gaps.in_words():
         facts["Missing values"] = gaps.in_words()
-    adjust_for = given.adjust_for
-    if adjust_for:
-        facts["Adjusted for"] = ", ".join(adjust_for)
+    if given.adjust_for:
+        facts["Adjusted for"] = ", ".join(given.adjust_for)
     if given.center_rows:
         facts["Rows"] = "their means over the columns were taken off first"
     with found.console.busy("writing the report"), at_most_threads(given.jobs):

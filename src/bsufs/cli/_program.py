@@ -116,10 +116,16 @@ def run(arguments: Sequence[str] | None = None, program: Program = BSUFS) -> NoR
     interruption by Ctrl-C.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in words
+    debug, status = "--debug" in words, None
     words = [word for word in words if word != "--debug"]
+    terminated: list[int] = []
+
+    def end(*_: object) -> NoReturn:
+        terminated.append(TERMINATED_STATUS)
+        sys.exit(TERMINATED_STATUS)
+
     # Ended by another process, what is half-written is cleared away as for Ctrl-C.
-    former = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED_STATUS))
+    former = signal.signal(signal.SIGTERM, end)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: complain(
@@ -136,14 +142,16 @@ def run(arguments: Sequence[str] | None = None, program: Program = BSUFS) -> NoR
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         status = BROKEN_PIPE_STATUS
     except Exception as error:
-        status = (
-            INTERRUPTED_STATUS if _is_interruption(error) else _report(error, debug, program.name)
-        )
+        if _is_interruption(error):
+            status = INTERRUPTED_STATUS
+        elif not terminated:
+            status = _report(error, debug, program.name)
     finally:
         signal.signal(signal.SIGTERM, former)
     if status == INTERRUPTED_STATUS:
         complain("interrupted", kind="", program=program.name)
-    sys.exit(status if isinstance(status, int) else 0)
+    # A compiled module that is being loaded hides the signal, or swallows it.
+    sys.exit(terminated[0] if terminated else status if isinstance(status, int) else 0)
 
 
 def _is_interruption(error: BaseException | None) -> bool:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from bsufs.cli._input import Input
-from bsufs.cli._options import parse_kinds
+from bsufs.cli._input import Input, read_as
 from bsufs.tables import open_table
 
 
 def python_lines(given: Any, found: Input, selector: Any) -> str:
     """Return the lines that select the same columns of the same file."""
-    arguments = [repr(given.table), *_differing(_reading(given), open_table)]
+    read = read_as(given) | {"memory": None, "whole_for": "TableSelector"}
+    arguments = [repr(given.table), *_differing(read, open_table)]
     settings = _differing(_parameters(given, found, selector), type(selector).__init__)
     name = type(selector).__name__
     return (
@@ -24,26 +24,6 @@ def python_lines(given: Any, found: Input, selector: Any) -> str:
         f"selector = TableSelector({name}({', '.join(settings)})).fit(table)\n"
         "selector.selected_features_"
     )
-
-
-def _reading(given: Any) -> dict[str, Any]:
-    """Return how the table was read, in the words of `open_table`."""
-    return {
-        "scale": str(given.scale),
-        "ignore": given.ignore,
-        "label": given.label,
-        "adjust_for": given.adjust_for,
-        "missing": None if given.missing is None else str(given.missing),
-        "kinds": parse_kinds(given),
-        "strict": given.strict,
-        "transpose": given.transpose,
-        "file_format": given.file_format,
-        "delimiter": "\t" if given.delimiter == "\\t" else given.delimiter,
-        "header": not given.no_header,
-        "array": given.array,
-        "names_from": given.names_from,
-        "whole_for": "TableSelector",
-    }
 
 
 def _parameters(given: Any, found: Input, selector: Any) -> dict[str, Any]:

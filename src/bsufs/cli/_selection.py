@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,15 @@ from bsufs.cli._console import Console, as_csv
 from bsufs.cli._groups import column_costs
 from bsufs.cli._input import Input, open_input
 from bsufs.cli._page import make_page
+from bsufs.selectors._agreement import TOLERANCE
+from bsufs.solvers.components import common_level_in_words
 
 if TYPE_CHECKING:
     from bsufs.inspection import Alternative
 
 # What clusters best without labels; see the documentation on choosing without labels.
 DEFAULT_METHOD = "ClusterAlignment"
+_KEPT = ("must_keep", "never_keep")
 # With more than this share of the variance a column decides by its unit what is selected.
 _MOST_OF_IT = 0.5
 # So many features of an alternative are named on a terminal, in so many characters each.
@@ -48,7 +51,8 @@ class Selection:
 
 def validate_request(given: Any) -> None:
     """Check and complete the methods, parameters and criterion, before a table is read."""
-    selector = _selector(given)
+    asked = {one: getattr(given, one) or getattr(given, f"{one}_matching") for one in _KEPT}
+    selector = _selector(given, asked | {"costs": given.costs, "budget": given.budget})
     given.can_stream = hasattr(selector, "fit_batches")
     if given.criterion is not None:
         given.criterion = tuning.criterion_name(given.criterion)
@@ -77,7 +81,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
     """Select, and find out what the selection is worth."""
     table = found.table
     classes = None if given.label is None else found.classes(given.label)
-    selector = _selector(given, found)
+    selector = _selector(given, _kept(given, found))
     method = type(selector).__name__
     start = time.perf_counter()
     with (
@@ -90,10 +94,12 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         seconds = time.perf_counter() - start
         selector = fitted.best_estimator_ if given.tune else fitted
         features, ends = found.table.by_feature(best_first)
-        variances, curve = found.variances_and_curve(selector, best_first)
-        clustering = {}
-        if classes is not None:
-            clustering = found.clustering(best_first, classes, given.seed)
+        data = found.fitted_data(selector)
+        variances = data.variances[: len(table.matrix_names)]
+        # Of data that do not vary nothing is left to explain.
+        varies = bool(variances.any())
+        curve = data.explained_curve(best_first) if varies else np.ones(best_first.size)
+        clustering = found.clustering(best_first, classes, given.seed) if classes else {}
     if table.groups is not None:
         variances = np.asarray(np.bincount(table.groups, variances), dtype=np.float64)
     total = variances.sum()
@@ -135,7 +141,10 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         "alternatives": None,
     }
     _tell(document, table.names, shares, console)
-    found.say_what_rows_share(selector)
+    if varies and found.nuisance is None:
+        shared = common_level_in_words(data.scatter, "--center-rows", "--adjust-for")
+        if shared is not None:
+            console.say(shared)
     return Selection(found, fitted, selector, best_first, features, classes, document)
 
 
@@ -147,8 +156,7 @@ def _columns(found: Input, selector: Any) -> dict[str, dict[str, Any]]:
     of = np.arange(n_columns) if table.groups is None else table.groups
     score = np.full(table.n_features, -np.inf)
     np.maximum.at(score, of, selector.scores_[:n_columns])
-    kept = np.zeros(table.n_features, dtype=bool)
-    kept[of] = selector.support_[:n_columns]
+    kept = np.bincount(of, selector.support_[:n_columns]) > 0
     group = {feature: label for label, members in groups.items() for feature in members}
     columns: dict[str, dict[str, Any]] = {
         column.name: {"name": column.name, "kind": column.kind, "why": column.why, "rank": None}
@@ -185,25 +193,22 @@ def ranking_as_csv(selection: Selection) -> str:
     return as_csv(rows, ["rank", "name", "score", "kept", "group", "kind", "reason"])
 
 
-def _selector(given: Any, found: Input | None = None) -> Any:
-    """Return the selector asked for; without a table, one that shows what is wrong with it."""
-    table, groups = (None, {}) if found is None else (found.table, found.groups or {})
-    keep: dict[str, Any] = {
-        option: methods.columns_to_keep(given, option, table, groups)
-        for option in ("must_keep", "never_keep")
-    }
-    keep |= {"costs": given.costs, "budget": given.budget}
-    if found is not None:
-        both = set(keep["must_keep"]).intersection(keep["never_keep"])
-        if both:
-            raise ValueError(
-                f"--must-keep and --never-keep both name {found.table.names[min(both)]!r}. Take it "
-                "out of one of them."
-            )
-        for option in ("must_keep", "never_keep"):
-            keep[option] = found.table.places(keep[option]).tolist()
-        keep["groups"] = found.kept_together
-        keep["costs"] = _costs(given, found)
+def _kept(given: Any, found: Input) -> dict[str, Any]:
+    """Return what a selector is to know of the columns of the matrix."""
+    table, groups = found.table, found.groups or {}
+    must, never = (methods.columns_to_keep(given, option, table, groups) for option in _KEPT)
+    both = set(must).intersection(never)
+    if both:
+        raise ValueError(
+            f"--must-keep and --never-keep both name {table.names[min(both)]!r}. Take it out of "
+            "one of them."
+        )
+    keep = {"must_keep": table.places(must).tolist(), "never_keep": table.places(never).tolist()}
+    costs = {"costs": _costs(given, found), "budget": given.budget}
+    return {**keep, **costs, "groups": found.kept_together}
+
+
+def _selector(given: Any, keep: Mapping[str, Any]) -> Any:
     return methods.make_selector(
         given.method or DEFAULT_METHOD,
         given.numbers[0],
@@ -238,7 +243,10 @@ def _tell(document: dict[str, Any], names: Sequence[str], shares: Array, console
     if document["agreement_curve"] is not None:
         pairs = zip(*document["agreement_curve"].values(), strict=True)
         tried = ", ".join(f"{agreement:.2f} with {number}" for number, agreement in pairs)
-        console.say(f"clusters agree with those of all columns by {tried}: auto is the fewest")
+        console.say(
+            f"clusters agree with those of all columns by {tried}: auto keeps the fewest that come "
+            f"within {TOLERANCE} of the best"
+        )
     largest = int(shares.argmax())
     if document["scale"] == "none" and len(names) > 2 and shares[largest] > _MOST_OF_IT:
         console.say(
@@ -270,7 +278,10 @@ def compare(given: Any, selection: Selection) -> comparison.Compared | None:
         )
         compared = comparison.compare_methods(given.others, number, judge, first)
     document["comparison"] = compared.rows
-    compared.show("Other methods", selection.found.console)
+    console = selection.found.console
+    console.show("Other methods", *comparison.short_table(compared.rows))
+    for said in compared.sampled:
+        console.say(said)
     comparison.complain_of_failures(compared.rows, "warning: ")
     return compared
 

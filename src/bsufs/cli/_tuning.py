@@ -11,7 +11,12 @@ from bsufs.tuning import LabelFreeSearch, default_grid
 from bsufs.tuning.criteria import CRITERIA
 
 _ROWS_SHOWN = 5
-_PARAMETER = "param_"
+_HEADINGS = {
+    "n_features": "k",
+    "reconstruction": "held out",
+    "clustering_agreement": "clusters agree",
+    "restart_agreement": "restarts agree",
+}
 
 
 def criterion_name(name: str) -> str:
@@ -61,26 +66,13 @@ def say_tuning(tuning: dict[str, Any], console: Console) -> None:
     best = ", ".join(f"{name}={value}" for name, value in tuning["best_params"].items())
     console.say(f"tried {len(rows)} settings without labels; {tuning['criterion']} chose {best}")
     columns = [name for name in rows[0] if name != "rank"]
-    shown = rows[:_ROWS_SHOWN]
-    title = (
-        f"The {len(shown)} best of {len(rows)} settings, by {tuning['criterion'].replace('_', ' ')}"
-    )
+    shown, by = rows[:_ROWS_SHOWN], tuning["criterion"].replace("_", " ")
     console.show(
-        title,
-        [_heading(name) for name in columns],
+        f"The {len(shown)} best of {len(rows)} settings, by {by}",
+        # Without underscores a heading may break, and the table fits into 80 characters.
+        [_HEADINGS.get(n, n.removeprefix("param_").replace("_", " ")) for n in columns],
         [[_cell(name, row[name]) for name in columns] for row in shown],
     )
-
-
-def _heading(name: str) -> str:
-    # Without underscores a heading may break, and the table fits into 80 characters.
-    known = {
-        "n_features": "k",
-        "reconstruction": "held out",
-        "clustering_agreement": "clusters agree",
-        "restart_agreement": "restarts agree",
-    }
-    return known.get(name, name.removeprefix(_PARAMETER).replace("_", " "))
 
 
 def _cell(name: str, value: Any) -> str:

@@ -90,17 +90,18 @@ def compare(given: Any) -> None:
         judge = comparison.Judge(given, found, classes)
         compared = comparison.compare_methods(names, given.numbers[0], judge)
     page = None if given.report_file is None else _page(given, found, compared)
-    rows = compared.rows
-    shape = {"n_rows": found.table.n_rows, "n_features": found.table.n_features}
+    rows, table = compared.rows, found.table
+    shape = {"n_rows": table.n_rows, "n_features": table.n_features}
     shape["n_rows_judged_by"] = judge.n_rows
     document = {"table": given.table, **shape, "methods": rows}
     write_text(dump(document), given.json_file, given.force)
     write_text(as_csv(rows, list(rows[0])), given.csv_file, given.force)
     write_text(page, given.report_file, given.force)
     if given.json_file is given.csv_file is given.report_file is None:
-        title = f"{given.table}: {found.table.n_rows} rows, {found.table.n_features} features"
+        title = f"{given.table}: {table.n_rows} rows, {table.n_features} features"
         print_table(title, *comparison.short_table(rows))
-    compared.say_sampled(found.console)
+    for said in compared.sampled:
+        console.say(said)
     if comparison.complain_of_failures(rows, "error: "):
         raise typer.Exit(FAILED_STATUS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
@@ -66,10 +67,14 @@ class ColumnarRows(Rows):
         kind = "Parquet" if self._is_parquet else "Feather (version 2)"
         broken = (pa.ArrowException, OSError)
         with self.file.open() as stream, reading(self.file.source, kind, broken):
-            if self._is_parquet:
-                yield parquet.ParquetFile(stream, buffer_size=_WINDOW_BYTES, pre_buffer=False)
-            else:
-                yield ipc.open_file(stream)
+            # A file of Python's own would need Python in Arrow's threads, even while it ends.
+            held = self.file.is_held
+            own = pa.BufferReader(stream.read()) if held else pa.OSFile(os.fsencode(self.file.path))
+            with own:
+                if self._is_parquet:
+                    yield parquet.ParquetFile(own, buffer_size=_WINDOW_BYTES, pre_buffer=False)
+                else:
+                    yield ipc.open_file(own)
 
 
 class FrameRows(Rows):

@@ -178,14 +178,12 @@ class RawFile:
                     reader.read(len(codecs.BOM_UTF8))
                 yield reader
             # What the disk has to say is not the fault of the packing.
-            except (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError, BadZipFile) as error:
+            except (EOFError, zlib.error, lzma.LZMAError, BadZipFile, OSError) as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise
                 raise TableError(
                     f"{self.source}: the {packing} file is truncated or damaged ({error})."
                 ) from error
-            except OSError as error:
-                if packing != ".bz2" or error.errno is not None:
-                    raise
-                raise TableError(f"{self.source}: the .bz2 file is damaged ({error}).") from error
 
     @contextlib.contextmanager
     def open_as_utf8(self, encoding: str) -> Iterator[Any]:
@@ -203,14 +201,9 @@ class RawFile:
 
 def _unpacked(stream: BinaryIO, packing: str, source: str) -> Any:
     """Return the text that is packed in a stream."""
-    if packing == ".gz":
-        return gzip.GzipFile(fileobj=stream)
-    if packing == ".bz2":
-        return bz2.BZ2File(stream)
-    if packing == ".xz":
-        return lzma.LZMAFile(stream)
     if packing != ".zip":
-        return stream
+        openers: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+        return openers[packing](stream) if packing else stream
     archive = ZipFile(stream)
     members = [one for one in archive.infolist() if not one.is_dir()]
     if len(members) != 1 or not members[0].filename.lower().endswith(tuple(TEXT)):
@@ -245,23 +238,21 @@ def sniff(file: RawFile) -> Sniffed:
         # An empty chunk ends the text.
         for chunk in chain(iter(lambda: stream.read(_CHUNK_BYTES), b""), [b""]):
             text = chunk
-            # There is nothing to decode in ASCII, unless it comes within a character.
-            if is_utf_16 or not chunk.isascii() or decoder.getstate()[0]:
-                try:
-                    decoded = decoder.decode(chunk, final=not chunk)
-                    text = decoded.encode() if is_utf_16 else chunk
-                except UnicodeDecodeError as error:
-                    if is_utf_16:
-                        raise TableError(
-                            f"{file.source}: it begins as UTF-16 text, but is not ({error.reason})."
-                        ) from error
-                    line = 1 + n_feeds + error.object[: error.start].count(b"\n")
-                    notices = (
-                        f"{file.source} is not UTF-8 (line {line}) and is read as Latin-1; what is "
-                        "written is UTF-8.",
-                    )
-                    encoding = "latin-1"
-                    decoder = codecs.getincrementaldecoder(encoding)()
+            try:
+                decoded = decoder.decode(chunk, final=not chunk)
+                text = decoded.encode() if is_utf_16 else chunk
+            except UnicodeDecodeError as error:
+                if is_utf_16:
+                    raise TableError(
+                        f"{file.source}: it begins as UTF-16 text, but is not ({error.reason})."
+                    ) from error
+                line = 1 + n_feeds + error.object[: error.start].count(b"\n")
+                notices = (
+                    f"{file.source} is not UTF-8 (line {line}) and is read as Latin-1; what is "
+                    "written is UTF-8.",
+                )
+                encoding = "latin-1"
+                decoder = codecs.getincrementaldecoder(encoding)()
             has_ink = has_ink or bool(text.strip())
             has_zeros = has_zeros or b"\0" in text
             n_feeds += text.count(b"\n")

@@ -30,6 +30,12 @@ _IDENTIFIER = re.compile(
     r"(?i:(.*[\W_])?(id|ids|uuid|guid|index|row_?names?|unnamed: ?\d+))|.*[a-z]I[dD]"
 )
 _DATE_FORMATS = ("%Y/%m/%d", "%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y")
+# The option that says what a column is, and what it must hold for that.
+ASKED = {
+    "number": ("--numbers", "numbers"),
+    "category": ("--categories", f"text of at most {_MOST_IF_ASKED} different values"),
+    "date": ("--dates", "dates, such as 2024-05-31"),
+}
 _MICROSECONDS_PER_DAY = 86_400_000_000
 
 
@@ -93,11 +99,14 @@ class LearnedColumn:
         self.values: set[str] | None = set()
         self.date_formats: list[str | None] = [None, *_DATE_FORMATS]
         self.comma_styles = list(COMMA_STYLES)
+        # The first cell with a comma, as an example.
+        self.with_comma = ""
         self.type: Any = None
 
     def add(self, column: Any) -> None:
         """Look at the next cells."""
         import pyarrow as pa
+        from pyarrow import compute
 
         self.type = column.type
         if _is_text(column.type):
@@ -106,6 +115,9 @@ class LearnedColumn:
             self.comma_styles = [
                 one for one in self.comma_styles if with_commas(known, one) is not None
             ]
+            if not self.with_comma:
+                commas = known.filter(compute.match_substring(known, ","))
+                self.with_comma = commas[0].as_py() if len(commas) else ""
             if self.values is not None:
                 self.values.update(known.unique().to_pylist())
                 if len(self.values) > _MOST_IF_ASKED:
@@ -130,10 +142,7 @@ class LearnedColumn:
             return self._as_category(name, asked is not None)
         if asked is None:
             return Column(name, "left out", self._why())
-        option, what = {
-            "date": ("--dates", "dates, such as 2024-05-31"),
-            "number": ("--numbers", "numbers"),
-        }.get(asked, ("--categories", f"text of at most {_MOST_IF_ASKED} different values"))
+        option, what = ASKED[asked]
         raise TableError(f"{option} {name}: the column must hold {what}; {self._why()}.")
 
     def _as_category(self, name: str, asked: bool) -> Column:
@@ -147,9 +156,9 @@ class LearnedColumn:
 
     def _why(self) -> str:
         if len(self.comma_styles) > 1:
-            example = next(value for value in sorted(self.values or ["1,234"]) if "," in value)
-            plain = example.replace(",", "")
-            return f"{example} could be {plain} or {example.replace(',', '.')}"
+            one = self.with_comma
+            could = f"could be {one.replace(',', '')} or {one.replace(',', '.')}"
+            return f"{one} {could}" if one else "it holds numbers"
         if not _is_text(self.type):
             return f"it is of type {self.type}"
         if self.values is None:
@@ -195,19 +204,15 @@ def _days(column: Any, date_format: str | None) -> Array:
     import pyarrow as pa
 
     kind = column.type
-    if not pa.types.is_temporal(kind):
-        column = _timestamps(known_texts(column), date_format)
-    elif pa.types.is_date(kind):
-        column = column.cast(pa.timestamp("us"))
-    elif pa.types.is_time(kind):
-        column = column.cast(pa.time64("us"), safe=False)
-    elif pa.types.is_duration(kind):
-        column = column.cast(pa.duration("us"), safe=False)
+    if pa.types.is_temporal(kind):
+        exact = pa.timestamp("us", getattr(kind, "tz", None))
+        exact = pa.time64("us") if pa.types.is_time(kind) else exact
+        exact = pa.duration("us") if pa.types.is_duration(kind) else exact
+        column = column.cast(exact, safe=False)
     else:
-        column = column.cast(pa.timestamp("us", kind.tz), safe=False)
-    return (
-        np.asarray(column.cast(pa.int64()).cast(pa.float64(), safe=False)) / _MICROSECONDS_PER_DAY
-    )
+        column = _timestamps(known_texts(column), date_format)
+    microseconds = column.cast(pa.int64()).cast(pa.float64(), safe=False)
+    return np.asarray(microseconds) / _MICROSECONDS_PER_DAY
 
 
 def _indicators(column: Any, categories: tuple[str, ...]) -> Array:
@@ -285,11 +290,17 @@ def in_words(columns: Iterable[Column]) -> str:
         by_kind.setdefault(column.kind, []).append(column)
     parts = []
     for kind, plural in (("number", "numbers"), ("category", "categories"), ("date", "dates")):
-        found = by_kind.get(kind, [])
-        told = [f"{c.name} {c.why}".strip() for c in found if c.why or kind != "number"]
-        if found:
-            named = f" ({shortened_list(told)})" if told else ""
-            parts.append(f"{len(found)} {plural if len(found) > 1 else kind}{named}")
+        by_why: dict[str, list[str]] = {}
+        for column in by_kind.get(kind, ()):
+            by_why.setdefault(f"{column.why}: " if column.why else "", []).append(column.name)
+        n_columns = sum(map(len, by_why.values()))
+        if kind == "number":
+            # What is plain needs no name.
+            by_why.pop("", None)
+        told = "; ".join(why + shortened_list(names) for why, names in by_why.items())
+        if n_columns:
+            named = f" ({told})" if told else ""
+            parts.append(f"{n_columns} {plural if n_columns > 1 else kind}{named}")
     if "left out" in by_kind:
         reasons = [f"{column.name}: {column.why}" for column in by_kind["left out"]]
         parts.append(f"{len(reasons)} left out ({shortened_list(reasons, '; ')})")

@@ -18,13 +18,12 @@ from bsufs._names import did_you_mean
 from bsufs.tables._arrays import ANNDATA, ArrayRows, array_rows
 from bsufs.tables._columnar import ColumnarRows, FrameRows, excel_rows
 from bsufs.tables._files import EXCEL, PACKED, TEXT, RawFile, TableError, kind_of, listed
-from bsufs.tables._kinds import Kind
+from bsufs.tables._kinds import ASKED, Kind
 from bsufs.tables._prepare import Missing, Scale
 from bsufs.tables._rows import ROW_NAMES, Rows
 from bsufs.tables._table import Table
 from bsufs.tables._text import TextRows
 
-_OPTIONS = {"number": "--numbers", "category": "--categories", "date": "--dates"}
 _ARRAYS = (".npy", ".npz", ".mat", *ANNDATA)
 _MATRICES = (".npz", ".mat", *ANNDATA)
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
@@ -36,8 +35,8 @@ def open_table(
     path: str | os.PathLike[str] | BinaryIO,
     *,
     ignore: Sequence[str] = (),
-    label: str | None = None,
     adjust_for: Sequence[str] = (),
+    label: str | None = None,
     missing: Missing | None = None,
     scale: Scale = "none",
     kinds: Mapping[str, Kind] = MappingProxyType({}),
@@ -56,28 +55,23 @@ def open_table(
     r"""Open a table; its extension says what it is.
 
     Text (.csv, .tsv, .txt, each also packed as .gz, .bz2, .xz or .zip) is UTF-8, UTF-16 with a byte
-    order mark, or else Latin-1, with a notice. Also .parquet, .feather, .npy, .npz, .mat (up to
-    version 7), .h5ad and .zarr (need the extra ``h5ad``) and .xlsx (extra ``excel``). Nothing is
-    ever unpickled. In front of text, lines that begin with # and a line such as "sep=;" are no
-    rows.
-
-    The numbers are held where they fit into memory. Text and Parquet files that do not fit are read
-    again for every pass, with the same numbers.
+    order mark, or else Latin-1, with a notice; in front of it, lines that begin with # and a line
+    such as "sep=;" are no rows. Also .parquet, .feather, .npy, .npz, .mat (up to version 7), .h5ad
+    and .zarr (extra ``h5ad``) and .xlsx (extra ``excel``). Nothing is ever unpickled. Text and
+    Parquet files that do not fit into memory are read again for every pass, with the same numbers.
 
     Parameters
     ----------
     path : path-like or binary file
         The file; "-" for text from standard input. An open file holds text.
-    ignore : sequence of str, default=()
-        Columns that are no features and are carried along as they are.
+    ignore, adjust_for : sequence of str, default=()
+        Columns that are no features, or to adjust for; carried along as they are.
     label : str, optional
         A column of classes, carried along as well.
-    adjust_for : sequence of str, default=()
-        Columns to adjust for, carried along as well.
     missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, optional
-        What to do about missing and infinite values. "keep" leaves them, as NaN and inf; "median",
-        the default unless `strict`, fills the numbers alone, so that what is written keeps its
-        gaps, and leaves out columns that are mostly missing; "error" is the default if `strict`.
+        What to do about missing and infinite values: "error" is the default if `strict`; "median",
+        otherwise, fills the numbers alone, so that what is written keeps its gaps, and leaves out
+        columns that are mostly missing; "keep" leaves NaN and inf.
     scale : {"auto", "none", "standard", "noise"}, default="none"
         "standard" gives all features mean 0 (unless sparse) and variance 1; "auto" does so where
         they plainly share no unit. "noise" divides each by the standard deviation that is usual for
@@ -106,14 +100,11 @@ def open_table(
     memory : int, optional
         How many bytes the table may take to be held; by default a quarter of what is free.
     batch_rows : int, optional
-        Rows in a batch of a table that is not to be held, however small it is. By default a batch
-        has as many as suit `memory`.
+        Rows in a batch of a table that is not to be held, however small; by default by `memory`.
     whole_for : str, optional
-        What needs the whole table, for the message where it does not fit: it is held then, or an
-        error raised.
+        What needs the whole table: it is held then, or an error raised.
     progress : callable, optional
-        Called now and then with how far it has been read, such as "1,000 rows"; also when its
-        batches are gone through and when it is written.
+        Called now and then with how far it has been read or written, such as "1,000 rows".
 
     Returns
     -------
@@ -124,9 +115,8 @@ def open_table(
     Raises
     ------
     TableError
-        If the file does not hold a table of numbers with at least two columns; the message says
-        where and why in one line. Of a table that is not held, what is wrong with its cells is
-        found when its batches are gone through.
+        If the file does not hold a table with two columns to select from; the message says where
+        and why in one line. Where it is not held, this may come with its batches.
     OSError
         If the file cannot be opened.
 
@@ -206,14 +196,8 @@ def prepare(
         The table, with a name for every column. It is not changed.
     ignore : sequence of str, default=()
         Columns that are no features.
-    missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, optional
-        What to do about missing values: see `open_table`.
-    scale : {"auto", "none", "standard", "noise"}, default="auto"
-        Whether to give the columns variance 1: see `open_table`.
-    kinds : mapping of str to {"number", "category", "date"}, optional
-        What columns are, whatever they look like.
-    strict : bool, default=False
-        Whether it is an error if a column holds no numbers.
+    missing, scale, kinds, strict : as for `open_table`
+        What to do about missing values, units, and columns that hold no numbers.
 
     Returns
     -------
@@ -304,7 +288,7 @@ def _columns_to_carry(
     asked = [("--ignore", name) for name in ignore]
     asked += [] if label is None else [("--label", label)]
     asked += [("--adjust-for", name) for name in adjust_for]
-    asked += [(_OPTIONS[kind], name) for name, kind in kinds.items()]
+    asked += [(ASKED[kind][0], name) for name, kind in kinds.items()]
     for option, name in asked:
         if name not in columns:
             hint = did_you_mean(name, rows.names) or f" There are {listed(rows.names)}."

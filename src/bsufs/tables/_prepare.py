@@ -169,7 +169,6 @@ class Preparation:
     """What to do to every batch: rows to leave out, medians to fill in, means and scales."""
 
     dropped_rows: Indices | None = None
-    kept_columns: Indices | None = None
     medians: Array | None = None
     means: Any = None
     scales: Any = None
@@ -211,12 +210,11 @@ class Preparation:
             self.dropped_rows = gaps.rows
             found = replace(found, n_rows_dropped=int(gaps.rows.size))
         else:
-            self.kept_columns = np.flatnonzero(gaps.by_column == 0)
-            if self.kept_columns.size < 2:
+            n_kept = len(gaps.names) - incomplete.size
+            if n_kept < 2:
                 raise TableError(
-                    f"{found.in_words()}: --missing drop-columns would leave "
-                    f"{self.kept_columns.size} of {len(gaps.names)} columns. Try drop-rows or "
-                    "median."
+                    f"{found.in_words()}: --missing drop-columns would leave {n_kept} of "
+                    f"{len(gaps.names)} columns. Try drop-rows or median."
                 )
             dropped = tuple(gaps.names[column] for column in incomplete.tolist())
             found = replace(found, columns_dropped=dropped)

@@ -67,17 +67,16 @@ class Table:
 
     Examples
     --------
-    >>> import os, tempfile
+    >>> import pathlib, tempfile
     >>> from bsufs import BSUFS
     >>> from bsufs.tables import open_table, write_table
-    >>> path = os.path.join(tempfile.mkdtemp(), "table.csv")
-    >>> with open(path, "w") as file:
-    ...     _ = file.write("id,a,b,c\nu,1,2,0\nv,3,5,0\nw,5,8,1\n")
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "table.csv")
+    >>> _ = path.write_text("id,a,b,c\nu,1,2,0\nv,3,5,0\nw,5,8,1\n")
     >>> table = open_table(path, batch_rows=2, ignore=["id"])
     >>> selector = BSUFS(1).fit_batches(table.batches())
     >>> [table.names[column] for column in selector.selected_features_]
     ['b']
-    >>> write_table(table, path.replace("table", "small"), selector.selected_features_)
+    >>> write_table(table, path.with_name("small.csv"), selector.selected_features_)
     """
 
     def __init__(
@@ -111,7 +110,7 @@ class Table:
         self._may_have_gaps = missing == "error" and not hold
         if not hold:
             self.rows.read_ahead(8 * self.batch_rows * len(self.rows.names))
-        matrix = self.matrix(range(self.n_features)) if hold else None
+        matrix = self.matrix(range(self.n_features)) if hold and not kinds else None
         if matrix is not None:
             self._held = matrix.astype(np.float64, copy=False)
         elif strict and not kinds:
@@ -134,10 +133,9 @@ class Table:
         self.n_features = len(self.names)
         left_out = [column for column in self.columns if column.kind == "left out"]
         if self.n_features < 2:
-            but = f" ({in_words(left_out)})" if left_out else ""
+            but = f"{self.n_features} ({in_words(left_out)})" if left_out else self.n_features
             raise self._error(
-                f"at least two columns of numbers are needed to select from, got "
-                f"{self.n_features}{but}."
+                f"at least two columns of numbers are needed to select from, got {but}."
             )
         carried = {column.name for column in left_out}.union(self.carried_names)
         self.carried_names = tuple(name for name in self.rows.names if name in carried)
@@ -159,7 +157,7 @@ class Table:
     @property
     def notices(self) -> tuple[str, ...]:
         """What the reader of the result should know about how the file was read."""
-        source, notices = self.rows.file.source, list(self.rows.notices)
+        source, notices = self.source, list(self.rows.notices)
         if ROW_NAMES in self.rows.row_names:
             notices.append(f"{source}: the first column has no name and is carried as row names.")
         if any(column.kind != "number" or column.why for column in self.columns):
@@ -265,7 +263,7 @@ class Table:
 
     def _settle_kinds(self, kinds: Mapping[str, Kind], strict: bool, hold: bool) -> None:
         """Find out what each column is; what says nothing is carried instead."""
-        reader = NumericColumns(self.rows.file.source)
+        reader = NumericColumns(self.source)
         others = {name for name, kind in kinds.items() if kind != "number"}
         plain = [column for column in self.columns if column.name not in others]
         row_numbers = RowNumbers([column.name for column in plain])
@@ -371,7 +369,7 @@ class Table:
         return values[:end]
 
     def _settle_missing(self, how: Missing, strict: bool) -> None:
-        gaps, preparation = Gaps(self.names), self._preparation
+        gaps = Gaps(self.names)
         firsts = slice(None) if self.groups is None else np.unique(self.groups, True)[1]
         for values in self._numbers():
             gaps.add(values[:, firsts])
@@ -392,12 +390,12 @@ class Table:
             return
         try:
             at_once = self._columns_to_sort(gaps.n_rows) if how == "median" else 0
-            self.missing = preparation.settle(gaps, how, self._numbers, at_once, self.places)
+            self.missing = self._preparation.settle(gaps, how, self._numbers, at_once, self.places)
         except TableError as error:
             raise self._error(str(error)) from error
-        if preparation.kept_columns is not None:
-            self._keep_of_held(preparation.kept_columns)
-            dropped = self.missing.columns_dropped
+        dropped = set(self.missing.columns_dropped)
+        if dropped:
+            self._keep_of_held(np.flatnonzero(gaps.by_column == 0))
             self._take_as(c for c in self.columns if c.name not in dropped)
 
     def _keep_of_held(self, features: Indices) -> None:
@@ -483,7 +481,7 @@ class Table:
         import pyarrow as pa
 
         strict, names = reader is None, [column.name for column in columns]
-        reader = reader or NumericColumns(self.rows.file.source)
+        reader = reader or NumericColumns(self.source)
         n_at_once = self._rows_at_once(names)
         for cells in joined(self._record_batches(names), 8 * n_at_once * len(names)):
             for start in range(0, cells.num_rows, n_at_once):
@@ -499,8 +497,13 @@ class Table:
     def _rows_at_once(self, names: Sequence[str]) -> int:
         return min(self.batch_rows, max(_FEWEST_ROWS, _CELLS_AT_ONCE // len(names)))
 
+    @property
+    def source(self) -> str:
+        """The file, as messages name it."""
+        return self.rows.file.source
+
     def _error(self, message: str) -> TableError:
-        return TableError(f"{self.rows.file.source}: {message}")
+        return TableError(f"{self.source}: {message}")
 
 
 def _regrouped(blocks: Iterator[Array], n_rows: int) -> Iterator[Array]:

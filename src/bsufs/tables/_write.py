@@ -27,6 +27,8 @@ from bsufs.tables._table import Table
 _ARRAYS = (".npy", ".npz", ".h5ad")
 # Rows are turned into Python's text so many at a time.
 _ROWS_AT_ONCE = 2_000
+# A group of rows in a file of columns has at most so many bytes.
+_LARGEST_GROUP = 2**26
 
 
 def write_table(
@@ -60,8 +62,7 @@ def write_table(
     force : bool, default=False
         Whether an old file may be replaced.
     """
-    everything = range(table.n_features)
-    chosen = [int(one) for one in np.asarray(everything if features is None else features)]
+    chosen = np.asarray(range(table.n_features) if features is None else features).tolist()
     chosen = sorted(chosen) if order == "table" else chosen
     kind = _kind(path)
     if kind in _ARRAYS and not table.is_held:
@@ -75,7 +76,10 @@ def write_table(
             f"{path}: a {kind} file holds numbers alone, and {listed(others)} among the features "
             "is none. Write .csv, .parquet or .feather."
         )
-    names = _column_order(table, chosen, order)
+    names = [*table.carried_names, *(table.names[one] for one in chosen)]
+    if order == "table":
+        wanted = set(names)
+        names = [name for name in table.rows.names if name in wanted]
     annotated = table.annotated(chosen) if kind == ".h5ad" else None
     with _target(path, force) as stream:
         if annotated is not None:
@@ -97,14 +101,6 @@ def _target(path: str | os.PathLike[str], force: bool) -> Iterator[Any]:
         # No time and no name inside, so that equal tables give equal files.
         with gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as zipped:
             yield zipped
-
-
-def _column_order(table: Table, features: Sequence[int], order: str) -> list[str]:
-    chosen = [table.names[feature] for feature in features]
-    if order == "rank":
-        return [*table.carried_names, *chosen]
-    wanted = {*chosen, *table.carried_names}
-    return [name for name in table.rows.names if name in wanted]
 
 
 def needs_whole_table(path: str | os.PathLike[str]) -> bool:
@@ -177,7 +173,8 @@ def _write_columnar(table: Table, names: Sequence[str], stream: BinaryIO, kind: 
     types = _lossless_types(held or table.cells(names)) if table.rows.is_text else {}
     writer: Any = None
     # A file is not to be made of many small groups of rows.
-    for cells in joined(held or table.cells(names), _group_bytes(table)):
+    group_bytes = min(max(table.memory // 8, 2**20), _LARGEST_GROUP)
+    for cells in joined(held or table.cells(names), group_bytes):
         # Batches have dictionaries of their own, a file has one.
         group = _typed(cells, types, table).unify_dictionaries()
         if writer is None and kind in PARQUET:
@@ -193,10 +190,6 @@ def _write_columnar(table: Table, names: Sequence[str], stream: BinaryIO, kind: 
                 ".parquet file, or raise --memory so that the table is read at once."
             ) from error
     writer.close()
-
-
-def _group_bytes(table: Table) -> int:
-    return min(max(table.memory // 8, 2**20), 2**26)
 
 
 def _lossless_types(batches: Iterable[Any]) -> dict[str, Any]:
@@ -258,7 +251,12 @@ def _write_array(table: Table, features: Sequence[int], stream: BinaryIO, kind: 
         named[CARRIED_NAMES] = np.array(table.carried_names)
         columns = _columns(table, table.carried_names)
         named |= {f"carried_{place}": _vector(column) for place, column in enumerate(columns)}
-    np.savez_compressed(stream, allow_pickle=False, **_stored(matrix), **named)
+    stored: dict[str, Any] = {"X": matrix}
+    if sparse.issparse(matrix):
+        # As scipy.sparse.load_npz reads it.
+        stored = {"indices": matrix.indices, "indptr": matrix.indptr, "data": matrix.data}
+        stored |= {"format": np.array(b"csr"), "shape": np.array(matrix.shape)}
+    np.savez_compressed(stream, allow_pickle=False, **stored, **named)
 
 
 def _write_anndata(annotated: Any, stream: BinaryIO) -> None:
@@ -277,14 +275,6 @@ def _columns(table: Table, names: Sequence[str]) -> list[Any]:
     batches = list(table.cells(names))
     types = _lossless_types(batches) if table.rows.is_text else {}
     return list(_typed(pa.Table.from_batches(batches), types, table).columns)
-
-
-def _stored(matrix: Any) -> dict[str, Any]:
-    """Return the arrays that hold a matrix; a sparse one as scipy.sparse.load_npz reads it."""
-    if not sparse.issparse(matrix):
-        return {"X": matrix}
-    stored = {"indices": matrix.indices, "indptr": matrix.indptr, "data": matrix.data}
-    return {**stored, "format": np.array(b"csr"), "shape": np.array(matrix.shape)}
 
 
 def _vector(column: Any) -> Any:
