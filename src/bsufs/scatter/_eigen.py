@@ -160,7 +160,7 @@ class KrylovSpace:
         self._basis = np.empty((size, 0), order="F")
         self._projected = np.zeros((0, 0))
         self._used = 0
-        self._coupling = np.zeros((1, 1))
+        self._coupling: Array = np.zeros((1, 1))
         self.has_converged = False
 
     def largest(self, wanted: Wanted, most_vectors: int | None = None) -> Pairs:
