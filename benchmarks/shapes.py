@@ -6,6 +6,7 @@ seconds by the clock with one thread and with two, where the machine has as many
 """
 
 import os
+import sys
 import time
 
 import numpy as np
@@ -43,18 +44,19 @@ def groups_in_factors(n, d):
     return X
 
 
-def seconds_of(estimator, X, clock):
-    start = clock()
+def seconds_of(estimator, X):
+    """Return the seconds of a fit, of the processor and by the clock."""
+    start = np.array([time.process_time(), time.perf_counter()])
     estimator.fit(X)
-    return clock() - start
+    return np.array([time.process_time(), time.perf_counter()]) - start
 
 
-def measured(X, n_threads, clock):
-    """Return the seconds of each estimator, a row for each turn."""
+def measured(X, n_threads):
+    """Return the seconds of each estimator: turns x estimators x (processor, clock)."""
     with threadpool_limits(n_threads):
         return np.array(
             [
-                [seconds_of(estimator, X, clock) for estimator in ESTIMATORS.values()]
+                [seconds_of(estimator, X) for estimator in ESTIMATORS.values()]
                 for _ in range(5 if X.size < 1e7 else 3)
             ]
         )
@@ -66,15 +68,15 @@ def main():
         estimator.fit(small)  # What is imported at the first fit is not measured.
     for n, d in SHAPES:
         X, shape = groups_in_factors(n, d), f"{n} x {d}"
-        seconds = measured(X, 1, time.process_time)
-        median = np.median(seconds, axis=0)
-        spread = 100 * np.ptp(seconds, axis=0) / median
+        one = measured(X, 1)
+        median, by_clock = np.median(one, axis=0).T
+        spread = 100 * np.ptp(one[..., 0], axis=0) / median
         times = [f"{value:.1f}" for value in median[1:] / median[0]]
         ratios.append((shape, f"{median[0]:.2f} s", *times, f"{spread.max():.0f} %"))
+        print(*ratios[-1], file=sys.stderr, flush=True)
         if (os.cpu_count() or 1) > 1:
-            one, two = (np.median(measured(X, k, time.perf_counter), axis=0) for k in (1, 2))
-            cells = [f"{a:.2f} / {b:.2f}" for a, b in zip(one, two, strict=True)]
-            threads.append((shape, *cells))
+            both = zip(by_clock, np.median(measured(X, 2), axis=0)[:, 1], strict=True)
+            threads.append((shape, *(f"{a:.2f} / {b:.2f}" for a, b in both)))
     print(markdown_table(("rows x columns", *ESTIMATORS, "largest spread"), ratios))
     print("\nSeconds by the clock, one thread / two:\n")
     print(markdown_table(("rows x columns", *ESTIMATORS), threads))

@@ -1,9 +1,9 @@
 """Large data: how time and peak memory grow, each measurement in a process of its own.
 
 ``python -m benchmarks.scale`` runs all of them (about an hour on one core), ``--quick`` smaller
-sizes (minutes), ``--only NAME`` one. Results go to a file of JSON lines as they come: a run that
-was stopped goes on where it was. To add a measurement, write a function that measures one size and
-returns a dictionary, and put it into MEASUREMENTS.
+sizes (minutes), ``--only NAME ...`` some. Results go to a file of JSON lines as they come: a run
+that was stopped goes on where it was. To add a measurement, write a function that measures one size
+and returns a dictionary, and put it into MEASUREMENTS.
 """
 
 import argparse
@@ -169,7 +169,9 @@ def stored_results(path):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m benchmarks.scale")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
-    parser.add_argument("--only", metavar="NAME", choices=MEASUREMENTS, help="one measurement")
+    parser.add_argument(
+        "--only", metavar="NAME", nargs="+", choices=MEASUREMENTS, help="some measurements"
+    )
     parser.add_argument("--out", type=Path, default=Path("scale.jsonl"), help="results so far")
     parser.add_argument("--plot", type=Path, help="a picture of time and memory against size")
     parser.add_argument("--here", nargs=2, metavar=("NAME", "SIZE"), help=argparse.SUPPRESS)
@@ -178,7 +180,7 @@ def main(arguments=None):
         name, size = options.here
         print(json.dumps(MEASUREMENTS[name].run(**json.loads(size))))
         return
-    names = [options.only] if options.only else list(MEASUREMENTS)
+    names = options.only or list(MEASUREMENTS)
     results = stored_results(options.out)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     for name in names:

@@ -390,9 +390,7 @@ def test_as_many_eigenpairs_as_it_takes(n, d):
         np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-10)
         residual = thin @ vectors - vectors * values
         assert np.abs(residual).max() < 1e-8 * exact[0]
-        np.testing.assert_allclose(
-            dense.leading_eigenvectors(most, **limits)[0], values, rtol=1e-9
-        )
+        np.testing.assert_allclose(dense.leading_eigenvectors(most, **limits)[0], values, rtol=1e-9)
 
 
 def test_a_scatter_that_does_not_fit_is_refused_in_words(monkeypatch):

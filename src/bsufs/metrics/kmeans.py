@@ -286,17 +286,15 @@ class _Samples:
 
     def _exchanged(self, before: Labels, after: Labels, shape: tuple[int, ...]) -> Array:
         """Return the sums of the samples that came to each cluster, less those that left it."""
-        samples, runs = np.nonzero((before != after).T)
-        came, left = (labels[runs, samples] + shape[1] * runs for labels in (after, before))
-        # Sample by sample, one entry where it came and one where it left.
-        rows = np.stack([came, left], axis=1)
-        signs = np.multiply.outer(self.weight[samples], [1.0, -1.0])
+        changed = np.flatnonzero(before != after)
+        runs, samples = np.divmod(changed, self.n)
+        came, left = (runs * shape[1] + labels.ravel()[changed] for labels in (after, before))
         # Before the first iteration there is no cluster to leave.
-        signs[before[runs, samples] < 0, 1] = rows[before[runs, samples] < 0, 1] = 0
-        starts = np.searchsorted(samples, np.arange(self.n + 1))
-        exchange = sparse.csc_array(
-            (signs.ravel(), rows.ravel(), 2 * starts), shape=(shape[0] * shape[1], self.n)
-        )
+        leaving = before.ravel()[changed] >= 0
+        rows = np.concatenate([came, left[leaving]])
+        columns = np.concatenate([samples, samples[leaving]])
+        signs = np.where(np.arange(rows.size) < came.size, 1.0, -1.0) * self.weight[columns]
+        exchange = sparse.csr_array((signs, (rows, columns)), shape=(shape[0] * shape[1], self.n))
         return np.reshape(exchange @ self.X, shape)
 
     def _finished(self, labels: Labels, centers: Array, hasty: Mask) -> tuple[NDArray[Any], ...]:

@@ -119,8 +119,8 @@ class ScatterAccumulator:
     def _ordered(self, A: NDArray[Any]) -> NDArray[Any]:
         return A if self.order is None else np.take(A, self.order, axis=-1)
 
-    def _in_units(self, X: NDArray[Any]) -> Array:
-        return np.ldexp(X, -self.unit_exponent) if self.unit_exponent else X
+    def _in_units(self, X: Array) -> Array:
+        return np.asarray(np.ldexp(X, -self.unit_exponent)) if self.unit_exponent else X
 
     def _fold_kept_rows(self) -> None:
         d = self.n_features
@@ -131,15 +131,15 @@ class ScatterAccumulator:
         for X, sample_weight in self._kept:
             for rows in batches(X.shape[0], d, size):
                 weight = None if sample_weight is None else sample_weight[rows]
-                batch = np.asarray(self._ordered(X[rows]), dtype=np.float64)
+                batch: Array = np.asarray(self._ordered(X[rows]), dtype=np.float64)
                 # A column that is known to vary need not be looked at again.
                 same = np.flatnonzero(self._low >= self._high)
                 if same.size:
                     part = batch[:, same]
                     self._widen(same, part.min(axis=0), part.max(axis=0))
                 self._choose_unit(max(-float(batch.min()), float(batch.max())))
-                batch, mean, weight_sum = centered_rows(self._in_units(batch), weight)
-                self._S += batch.T @ batch
+                centered, mean, weight_sum = centered_rows(self._in_units(batch), weight)
+                self._S += centered.T @ centered
                 self._shift_mean(self._S, mean, weight_sum)
         self._kept = []
 
