@@ -76,15 +76,15 @@ class Judge:
     def __init__(self, given: Any, found: Input, classes: Classes | None) -> None:
         self.found, self.classes = found, classes
         self.seed, self.jobs, self.limit = given.seed, given.jobs, given.limit
-        if not found.data.variances.any():
-            raise ValueError(
-                f"{given.table}: every column is constant (without what --center-rows and "
-                "--adjust-for take off). There is nothing to compare."
-            )
         with found.console.busy("computing the scatter matrix"):
-            self._evaluation = EvaluationData(found.sampled, given.seed)
             # What all methods share is not to be counted among the seconds of the first.
             _ = found.data.scatter
+            if not found.data.variances.any():
+                raise ValueError(
+                    f"{given.table}: every column is constant (without what --center-rows and "
+                    "--adjust-for take off). There is nothing to compare."
+                )
+            self._evaluation = EvaluationData(found.sampled, given.seed)
 
     @property
     def n_rows(self) -> int:

@@ -36,9 +36,9 @@ def option(
     return typer.Option(default, *names.split(), metavar=metavar, help=text, **more)
 
 
-def flag(text: str, names: str = "") -> Any:
+def flag(text: str) -> Any:
     """Declare an option without a value."""
-    return option(None, text, names, False)
+    return option(None, text, default=False)
 
 
 def names_option(text: str, names: str = "") -> Any:
