@@ -1,6 +1,7 @@
 """Gene panels: what is selected, what is annotated, and what is refused with its cure."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -125,7 +126,29 @@ def test_a_part_of_an_object_is_annotated_and_the_whole_is_not():
     assert (list(adata.var), list(adata.uns)) == ([], [])
 
 
+class Watched:
+    """A matrix in a file that takes down how many rows are read at a time."""
+
+    def __init__(self, matrix):
+        self.matrix, self.shape, self.n_rows = matrix, matrix.shape, []
+
+    def __getitem__(self, rows):
+        found = self.matrix[rows]
+        self.n_rows.append(found.shape[0])
+        return found
+
+
 def test_a_backed_file_is_read_in_chunks(tmp_path, monkeypatch):
+    of, watched = genes._Cells.of, []
+
+    def watch(adata, layer):
+        cells = of(adata, layer)
+        if adata.isbacked:
+            watched.append(Watched(cells.matrix))
+            cells = replace(cells, matrix=watched[-1])
+        return cells
+
+    monkeypatch.setattr(genes._Cells, "of", watch)
     adata = counts()
     dense = adata.copy()
     dense.X = adata.X.toarray()
@@ -137,6 +160,9 @@ def test_a_backed_file_is_read_in_chunks(tmp_path, monkeypatch):
         genes.select_genes(backed, 10, normalize=True, max_mean=3.0, key_added="again")
         assert backed.var["again_rank"].equals(adata.var["bsufs_rank"].rename("again_rank"))
         assert backed.isbacked
+        # Looked at, measured and selected from, never more than 50 of 240 cells at a time.
+        assert max(watched[-1].n_rows) == 50
+        assert sum(watched[-1].n_rows) in (3 * 240, 3 * 240 + 1)
         with pytest.raises(ValueError, match="copy=True must have an AnnData in memory"):
             genes.select_genes(backed, 10, normalize=True, copy=True)
         backed.file.close()
@@ -181,6 +207,20 @@ def test_a_panel_is_extended_by_what_it_does_not_say(selector):
     chosen = selector(8, must_keep=panel).fit(X).selected_features_.tolist()
     assert sorted(chosen[:6]) == panel
     assert sorted(gene // 5 for gene in chosen[6:]) == [2, 3]
+
+
+@pytest.mark.parametrize("purpose", ["clusters", "neighbors"])
+def test_genes_that_are_added_to_a_panel_do_not_repeat_it(purpose):
+    """Of eight programs with ten genes each, the panel has seven genes of three."""
+    rng = np.random.default_rng(0)
+    on = rng.integers(2, size=(500, 8), dtype=bool)
+    means = np.hstack([np.where(np.repeat(on, 10, axis=1), 5.0, 0.3), np.full((500, 120), 0.6)])
+    adata = ad.AnnData(rng.poisson(means).astype(np.float32))
+    adata.var_names = [f"P{i // 10}-{i % 10}" if i < 80 else f"G{i}" for i in range(200)]
+    panel = [f"P{program}-{i}" for program in range(3) for i in range(7)]
+    genes.select_genes(adata, 36, purpose=purpose, normalize=True, must_keep=panel)
+    added = set(selected(adata)) - set(panel)
+    assert {name[:2] for name in added} == {"P3", "P4", "P5", "P6", "P7"}
 
 
 @pytest.mark.parametrize("purpose", ["clusters", "reconstruction", "neighbors"])
@@ -304,7 +344,7 @@ def test_only_the_genes_that_vary_most_are_looked_at(monkeypatch):
         assert adata.var["bsufs_selected"].sum() == number
     # What is centered has no mean by which noise could be told.
     adata.X = adata.X.toarray() - np.asarray(adata.X.mean(axis=0))
-    genes.select_genes(adata, 5)
+    genes.select_genes(adata, 8)
     assert not adata.uns["bsufs"]["params"]["noise_units"]
-    most = np.sort(np.argsort(-np.asarray(adata.X).var(axis=0))[:50])
+    most = np.sort(np.argsort(-np.asarray(adata.X).var(axis=0))[:40])
     assert np.flatnonzero(adata.var["bsufs_rank"].notna()).tolist() == most.tolist()

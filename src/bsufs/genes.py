@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,15 +14,16 @@ from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Array, Indices, Mask
 from bsufs.purposes import selector_for
 from bsufs.selectors._columns import feature_mask, matching
-from bsufs.selectors._nuisance import with_regressors
+from bsufs.selectors._data import FitData
+from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side, with_regressors
 from bsufs.selectors._validation import non_finite
-from bsufs.tables._arrays import LARGEST_LEVEL
+from bsufs.tables._arrays import Entries
+from bsufs.tables._prepare import usual_deviations
 
-# Rows of a backed file that are read at once hold about so many numbers.
+# Rows that are read or worked on at once hold about so many numbers, zeros included.
 _CHUNK_NUMBERS = 2**24
-# Genes of similar means, whose usual noise is told, and how many genes are looked at in the end.
-_NOISE_GROUPS, _LEAST_IN_GROUP = 20, 10
-_MOST_GENES = 4000
+# So many genes are looked at in the end, as scanpy does, or so many for each that is selected.
+_MOST_GENES, _FOR_EACH = 2000, 5
 # Parameters that are written down in the object.
 _RECORDED = {"purpose", "n", "layer", "batch_key", "must_keep", "never_keep", "min_cells"}
 _RECORDED |= {"max_mean", "normalize"}
@@ -107,8 +108,8 @@ def select_genes(
     Logarithms of counts vary most where counting noise does, in genes of a certain mean, whether
     they tell anything or not. The usual standard deviation of genes of a mean is the running median
     over 20 groups of genes with similar means, and `noise_units` divide by it; data with negative
-    entries are taken as they are. The genes that then vary most are looked at: ten times as many as
-    are selected, at least 4000.
+    entries are taken as they are. The genes that then vary most are looked at: five times as many
+    as are selected, at least 2000.
 
     Of a backed file with few genes only sums are kept; with many, the entries that are not zero, of
     the genes that may be selected. ``purpose="reconstruction"`` needs these genes as a dense array
@@ -126,8 +127,7 @@ def select_genes(
     8
     """
     given = {name: value for name, value in locals().items() if name in _RECORDED}
-    cells = _Cells.of(adata, layer)
-    names = adata.var_names
+    cells, names = _Cells.of(adata, layer), adata.var_names
     _check_names(names)
     forced = _genes("must_keep", must_keep, names)
     barred = _genes("never_keep", never_keep, names)
@@ -139,28 +139,26 @@ def select_genes(
             "adata.to_memory()."
         )
     counted = _Counted.of(cells, names)
-    cells = counted.normalized(cells, normalize)
-    candidates = ~barred & (counted.n_expressing > 0)
-    if min_cells is not None:
-        candidates &= counted.n_expressing >= min_cells
-    noise_units = purpose == "clusters" if noise_units is None else noise_units
-    noise_units = noise_units and counted.least >= 0
+    if counted.must_be_normalized(normalize):
+        cells = replace(cells, size_factors=counted.size_factors())
     means, variances = cells.moments()
+    candidates = ~barred & (counted.n_expressing >= max(min_cells or 0, 1))
     if max_mean is not None:
         candidates &= means <= max_mean
-    candidates |= forced
-    genes = np.flatnonzero(candidates)
+    genes = np.flatnonzero(candidates | forced)
     if isinstance(n, float) and 0.0 < n < 1.0:
         n = max(1, round(n * genes.size))
     _check_number(n, genes.size, forced)
+    noise_units = purpose == "clusters" if noise_units is None else noise_units
+    given["noise_units"] = noise_units = noise_units and counted.entries.least >= 0
     if noise_units:
-        noise = _usual_deviations(means, variances)
+        noise = usual_deviations(means, variances)
         cells, variances = replace(cells, units=noise), variances / noise**2
     genes = _most_variable(genes, variances, forced, n)
     if forced.any():
         parameters["must_keep"] = np.flatnonzero(forced[genes]).tolist()
-    selector = _fitted(cells, genes, batches, purpose, n, parameters)
-    given["noise_units"] = noise_units
+    selector: Any = selector_for(purpose, n, **parameters)
+    _fit(selector, cells, genes, batches)
     annotated = adata.copy() if copy else adata
     _annotate(annotated, selector, genes, key_added, given)
     return annotated if copy else None
@@ -168,7 +166,7 @@ def select_genes(
 
 @dataclass(frozen=True)
 class _Cells:
-    """Expression in chunks of cells: one chunk where all is in memory."""
+    """Expression in chunks of cells, as it is to be selected from."""
 
     matrix: Any
     is_backed: bool
@@ -190,21 +188,31 @@ class _Cells:
         matrix = adata.X if layer is None else adata.layers[layer]
         if matrix is None:
             raise ValueError("adata must have an X to select from, got none. Name a layer.")
-        return cls(matrix, bool(adata.isbacked) and layer is None)
+        is_backed = bool(adata.isbacked) and layer is None
+        # Rows of a matrix that is stored by columns are slow to come by.
+        return cls(matrix.tocsr() if sparse.issparse(matrix) else matrix, is_backed)
 
     def chunks(self, genes: Indices | None = None) -> Iterator[tuple[slice, Any]]:
         """Go through the rows, dense or sparse as they are stored, with some of the genes."""
         n, d = self.matrix.shape
-        size = max(1, _CHUNK_NUMBERS // max(d, 1)) if self.is_backed else max(n, 1)
+        genes = np.arange(d) if genes is None else genes
+        size = max(1, _CHUNK_NUMBERS // max(d, 1))
         for start in range(0, n, size):
             rows = slice(start, min(start + size, n))
-            X = self.matrix[rows] if self.is_backed else self.matrix
+            X = self.matrix[rows]
             X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
-            X = X if genes is None or genes.size == d else X[:, genes]
-            X = X if self.size_factors is None else _logs(X, self.size_factors[rows])
+            X = X if genes.size == d else X[:, genes]
+            if self.size_factors is not None:
+                X = _times(X, 1.0 / self.size_factors[rows], axis=0)
+                X = X.log1p() if sparse.issparse(X) else np.log1p(X)
             if self.units is not None:
-                X = _scaled(X, 1.0 / self.units[slice(None) if genes is None else genes])
+                X = _times(X, 1.0 / self.units[genes], axis=1)
             yield rows, X
+
+    def of_genes(self, genes: Indices) -> Any:
+        """Return some genes of all cells, as the numbers that a selector takes."""
+        parts = [X if X.dtype.kind == "f" else X.astype(np.float64) for _, X in self.chunks(genes)]
+        return sparse.vstack(parts, format="csr") if sparse.issparse(parts[0]) else np.vstack(parts)
 
     def moments(self) -> tuple[Array, Array]:
         """Return the mean and the variance of each gene."""
@@ -220,41 +228,18 @@ class _Cells:
         return total / n, np.maximum(squares / n - (total / n) ** 2, 0.0)
 
 
-def _logs(X: Any, size_factors: Array) -> Any:
+def _times(X: Any, factors: Array, axis: int) -> Any:
+    """Return rows (axis 0) or columns times factors, in the precision of the entries."""
     kind = X.dtype if X.dtype.kind == "f" else np.float32
     if not sparse.issparse(X):
-        return np.log1p(X / size_factors[:, None]).astype(kind, copy=False)
-    X = sparse.csr_array((X.data.astype(kind), X.indices, X.indptr), shape=X.shape)
-    X.data /= np.repeat(size_factors, np.diff(X.indptr))
-    np.log1p(X.data, out=X.data)
-    return X
-
-
-def _scaled(X: Any, factors: Array) -> Any:
-    kind = X.dtype if X.dtype.kind == "f" else np.float32
-    if not sparse.issparse(X):
-        return (X * factors).astype(kind, copy=False)
-    scaled = X.data * factors[X.indices]
-    return sparse.csr_array((scaled.astype(kind, copy=False), X.indices, X.indptr), shape=X.shape)
-
-
-def _usual_deviations(means: Array, variances: Array) -> Array:
-    """Return the standard deviation that is usual for genes of each mean, 1 where none is known."""
-    known = np.flatnonzero((means > 0) & (variances > 0))
-    if not known.size:
-        return np.ones(means.size)
-    known = known[np.argsort(means[known], kind="stable")]
-    groups = np.array_split(known, max(1, min(_NOISE_GROUPS, known.size // _LEAST_IN_GROUP)))
-    middles = [float(np.median(np.log(means[group]))) for group in groups]
-    levels = [float(np.median(np.log(variances[group]))) for group in groups]
-    usual = np.ones(means.size)
-    usual[known] = np.exp(0.5 * np.interp(np.log(means[known]), middles, levels))
-    return usual
+        return (X * np.expand_dims(factors, 1 - axis)).astype(kind, copy=False)
+    each = factors[X.indices] if axis == 1 else np.repeat(factors, np.diff(X.indptr))
+    return sparse.csr_array(((X.data * each).astype(kind), X.indices, X.indptr), shape=X.shape)
 
 
 def _most_variable(genes: Indices, variances: Array, forced: Mask, n: int | float | str) -> Indices:
     """Return the genes to look at, in their order: those that vary most."""
-    most = _MOST_GENES if isinstance(n, str) else max(_MOST_GENES, 10 * int(n))
+    most = _MOST_GENES if isinstance(n, str) else max(_MOST_GENES, _FOR_EACH * int(n))
     first = np.lexsort((genes, -variances[genes], ~forced[genes]))[:most]
     return np.sort(genes[first])
 
@@ -265,9 +250,7 @@ class _Counted:
 
     n_expressing: Array
     per_cell: Array
-    largest: float = 0.0
-    least: float = 0.0
-    all_whole: bool = True
+    entries: Entries = field(default_factory=Entries)
 
     @classmethod
     def of(cls, cells: _Cells, names: Any) -> _Counted:
@@ -279,46 +262,38 @@ class _Counted:
             wrong = non_finite(X)
             if wrong is not None:
                 raise wrong.moved(rows.start, 0).error(names)
+            found.entries.add(X)
             found.per_cell[rows] = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
-            entries = X.data if sparse.issparse(X) else X
-            found.n_expressing += (
-                np.bincount(X.indices, entries != 0, d)
-                if sparse.issparse(X)
-                else np.count_nonzero(X, axis=0)
-            )
-            found.largest = max(found.largest, float(entries.max(initial=0)))
-            found.least = min(found.least, float(entries.min(initial=0)))
-            found.all_whole = found.all_whole and bool((entries == np.rint(entries)).all())
+            if sparse.issparse(X):
+                found.n_expressing += np.bincount(X.indices[X.data != 0], minlength=d)
+            else:
+                found.n_expressing += np.count_nonzero(X, axis=0)
         return found
 
-    def normalized(self, cells: _Cells, wanted: bool) -> _Cells:
-        """Return cells as they are to be used, or say that counts are not where they should be."""
-        whole = self.all_whole and self.least >= 0
-        if not wanted:
-            if whole and self.largest > LARGEST_LEVEL:
-                raise ValueError(
-                    "adata must hold log-normalized expression, but its entries look like counts: "
-                    f"whole numbers up to {self.largest:g}. Pass normalize=True, name the layer "
-                    "with the logarithms, or call scanpy.pp.normalize_total and scanpy.pp.log1p "
-                    "first."
-                )
-            return cells
-        if not whole:
-            got = "fractions" if self.least >= 0 else f"a smallest entry of {self.least:g}"
+    def must_be_normalized(self, wanted: bool) -> bool:
+        """Return what is wanted, or say that counts are not where they should be."""
+        entries = self.entries
+        if not wanted and entries.look_like_counts:
+            raise ValueError(
+                "adata must hold log-normalized expression, but its entries look like counts: "
+                f"whole numbers up to {entries.largest:g}. Pass normalize=True, name the layer "
+                "with the logarithms, or call scanpy.pp.normalize_total and scanpy.pp.log1p first."
+            )
+        if wanted and not entries.may_be_counts:
+            least = entries.least
+            got = "fractions" if least >= 0 else f"a smallest entry of {least:g}"
             raise ValueError(
                 f"normalize=True needs counts, whole numbers from zero, but there are {got}. Leave "
                 "it out for data that are normalized already, or name the layer with the counts."
             )
-        if not self.per_cell.any():
+        if wanted and not self.per_cell.any():
             raise ValueError("adata must have counts, got zeros only. There is nothing to select.")
-        # As scanpy does: the median over cells that have any count.
+        return wanted
+
+    def size_factors(self) -> Array:
+        """Return them as scanpy does: in units of the median over cells that have any count."""
         factors = self.per_cell / np.median(self.per_cell[self.per_cell > 0])
-        factors = np.where(factors > 0, factors, 1.0)
-        if cells.is_backed:
-            return replace(cells, size_factors=factors)
-        # What is in memory is turned into logarithms once.
-        ((_, X),) = cells.chunks()
-        return replace(cells, matrix=_logs(X, factors))
+        return np.where(factors > 0, factors, 1.0)
 
 
 def _check_names(names: Any) -> None:
@@ -371,10 +346,10 @@ def _check_number(n: int | float | str, n_candidates: int, forced: Mask) -> None
         )
 
 
-def _batches(adata: Any, key: str | None) -> Any:
-    """Return the batch of each cell as a number, None without a key."""
+def _batches(adata: Any, key: str | None) -> Array:
+    """Return a column for each batch but one, none without a key."""
     if key is None:
-        return None
+        return np.empty((adata.n_obs, 0))
     if key not in adata.obs:
         there = ", ".join(map(repr, adata.obs.columns)) or "none"
         raise ValueError(f"batch_key must be a column of obs, got {key!r}; there are: {there}.")
@@ -383,9 +358,8 @@ def _batches(adata: Any, key: str | None) -> Any:
             f"batch_key {key!r} must name a batch for every cell, but some have none. Fill them, "
             "or leave those cells out."
         )
-    batches, number, sizes = np.unique(
-        adata.obs[key].astype(str).to_numpy(dtype=str), return_inverse=True, return_counts=True
-    )
+    of_cells = adata.obs[key].astype(str).to_numpy(dtype=str)
+    batches, sizes = np.unique(of_cells, return_counts=True)
     if batches.size < 2:
         raise ValueError(f"batch_key {key!r} must tell two batches apart, got one. Leave it out.")
     if sizes.min() < 2:
@@ -394,51 +368,44 @@ def _batches(adata: Any, key: str | None) -> Any:
             f"batch_key {key!r} has one, of which nothing is left without its mean. Leave that "
             "cell out, or join it to another batch."
         )
-    return number
+    return side_by_side({key: of_cells}, of_cells.size, None)
 
 
-def _fitted(
-    cells: _Cells,
-    genes: Indices,
-    batches: Any,
-    purpose: str,
-    n: int | float | str,
-    parameters: dict[str, Any],
-) -> Any:
+def _fit(selector: Any, cells: _Cells, genes: Indices, batches: Array) -> None:
     """Select among some genes."""
-    selector: Any = selector_for(purpose, n, **parameters)
-    if not selector.__sklearn_tags__().input_tags.sparse:
-        return selector.fit(_dense(cells, genes, batches, purpose))
-    if not cells.is_backed:
-        if batches is not None:
-            selector.set_params(adjust_for=batches.astype(str))
-        ((_, X),) = cells.chunks(genes)
-        return selector.fit(X)
-    chunks: Any = (X for _, X in cells.chunks(genes))
-    n_batches = 0 if batches is None else int(batches.max())
-    if n_batches:
-        selector.set_params(adjust_for=list(range(genes.size, genes.size + n_batches)))
-        # A column for each batch but one.
-        chunks = with_regressors(chunks, batches[:, None] == np.arange(1, n_batches + 1))
-    return selector.fit_batches(chunks)
+    is_dense_file = cells.is_backed and not sparse.issparse(cells.matrix[:1])
+    takes_sparse = selector.__sklearn_tags__().input_tags.sparse
+    if is_dense_file and takes_sparse:
+        if batches.size:
+            behind = range(genes.size, genes.size + batches.shape[1])
+            selector.set_params(adjust_for=list(behind))
+        chunks = (X for _, X in cells.chunks(genes))
+        selector.fit_batches(with_regressors(chunks, batches))
+        return
+    X = cells.of_genes(genes) if takes_sparse else _dense(cells, genes)
+    centered = np.full(genes.size, bool(selector.get_params().get("center_rows")))
+    known = KnownColumns(np.zeros(genes.size, dtype=bool), centered)
+    nuisance = Nuisance(known, batches) if batches.size or centered.any() else None
+    data: Any = FitData(X, nuisance=nuisance)
+    if not isinstance(selector.n_features_to_select, str):
+        # Nobody asks how much the genes explain, which takes longer than to select them.
+        data.explained_curve = None
+    selector.fit(data)
 
 
-def _dense(cells: _Cells, genes: Indices, batches: Any, purpose: str) -> Array:
-    """Return genes as a dense array without differences between batches, if there is room."""
+def _dense(cells: _Cells, genes: Indices) -> Array:
+    """Return genes as a dense array, if there is room."""
     n = cells.matrix.shape[0]
     needed, free = 3 * 8 * n * genes.size, available_memory()
     if needed > free:
         raise ValueError(
-            f"purpose={purpose!r} needs {n} cells x {genes.size} genes as a dense array, with "
-            f"working copies {size_in_words(needed)}, but {size_in_words(free)} of memory is "
-            f"available. Use another purpose, or leave out genes with min_cells."
+            f"this purpose needs {n} cells x {genes.size} genes as a dense array, with working "
+            f"copies {size_in_words(needed)}, but {size_in_words(free)} of memory is available. "
+            "Use another purpose, or leave out genes with min_cells."
         )
     X = np.empty((n, genes.size))
     for rows, chunk in cells.chunks(genes):
         X[rows] = chunk.toarray() if sparse.issparse(chunk) else chunk
-    if batches is not None:
-        for batch in range(int(batches.max()) + 1):
-            X[batches == batch] -= X[batches == batch].mean(axis=0)
     return X
 
 

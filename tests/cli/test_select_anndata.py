@@ -61,13 +61,38 @@ def test_a_batch_does_not_decide(invoke, cells, tmp_path):
     assert "'lane'" in invoke(*words, "--batch-key", "lane").err
 
 
+def test_genes_count_in_units_of_noise_where_clusters_are_sought(invoke, tmp_path):
+    rng = np.random.default_rng(0)
+    means = np.tile(rng.lognormal(0.5, 1.0, size=300), (400, 1))
+    for marker in range(20):
+        means[:, marker] = np.where(np.arange(400) % 4 == marker % 4, 0.9, 0.05)
+    adata = ad.AnnData(np.log1p(rng.poisson(means)).astype(np.float32))
+    adata.write_h5ad(tmp_path / "weak.h5ad")
+
+    def markers(*more):
+        found = invoke("select", tmp_path / "weak.h5ad", "-k", 20, *more)
+        return sum(int(name) < 20 for name in found.out.split()), found.err
+
+    for scale, units in (("auto", "columns count in units of the noise"), ("noise", "")):
+        number, said = markers("--scale", scale)
+        assert number >= 18
+        assert units in said
+    assert markers("--scale", "none")[0] < 17
+    number, said = markers("--scale", "auto", "--purpose", "neighbors")
+    assert (number < 15, "units of the noise" in said) == (True, False)
+    # What is centered has no mean by which noise could be told.
+    adata.X -= adata.X.mean(axis=0)
+    adata.write_h5ad(tmp_path / "weak.h5ad")
+    assert "columns keep their scale" in markers("--scale", "auto")[1]
+
+
 def test_a_layer_is_used_and_an_unknown_one_refused(invoke, cells):
     result = invoke("select", cells, "-k", 2, "--layer", "counts")
     assert "the entries look like counts" in result.err
     for name in ("--array", "--layer"):
         result = invoke("select", cells, "-k", 2, name, "nosuch")
         assert (result.status, result.out) == (2, "")
-        assert "'nosuch' is no layer; there are: 'counts'" in result.err
+        assert "--layer 'nosuch' is no layer; there are: 'counts'" in result.err
     result = invoke("select", cells, "-k", 2, "--names-from", "gene")
     assert "--names-from 'gene' is no column of var; there are: 'symbol'" in result.err
 

@@ -27,7 +27,7 @@ def test_sums_over_pairs_are_those_of_a_loop():
         # The mean is off already, so it does not matter what is added to the target.
         assert_allclose(around.signals(X), -near.astype(float) @ seen, rtol=1e-9)
         assert_allclose(around.squares(X), (seen**2).sum(axis=0), rtol=1e-9)
-        assert_allclose(around.products(X[:, 1], X), seen[:, 1] @ seen, rtol=1e-9)
+        assert_allclose(around.products(np.array([1, 3]), X), seen[:, [1, 3]].T @ seen, rtol=1e-9)
 
 
 def test_copies_of_a_row_tell_nothing():

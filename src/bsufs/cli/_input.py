@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from bsufs.selectors._data import FitData
 from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side, with_regressors
 from bsufs.selectors._row_sample import RowSample
 from bsufs.tables import Table, open_table
+from bsufs.tables._arrays import ANNDATA
 from bsufs.tables._numbers import known_texts, numbers
 
 # Methods that look for neighbors take time with the square of the rows, and k-means is run over and
@@ -187,7 +189,16 @@ def read_as(given: Any) -> dict[str, Any]:
     known = inspect.signature(open_table).parameters
     same = {name: value for name, value in vars(given).items() if name in known}
     plain = {name: str(one) if isinstance(one, StrEnum) else one for name, one in same.items()}
-    return plain | {"kinds": parse_kinds(given), "header": not given.no_header}
+    learned = {"kinds": parse_kinds(given), "header": not given.no_header, "scale": _scale(given)}
+    return plain | learned
+
+
+def _scale(given: Any) -> str:
+    """Return how to scale: genes count in units of their noise where clusters are looked for."""
+    is_expression = Path(given.table).suffix.lower() in ANNDATA
+    seeks_clusters = getattr(given, "method", "") in (None, "ClusterAlignment")
+    is_left_open = given.scale == "auto"
+    return "noise" if is_left_open and is_expression and seeks_clusters else str(given.scale)
 
 
 def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
@@ -222,8 +233,11 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
         }.get(given.missing, "medians stand for them while selecting")
         console.say(f"{gaps.in_words()}: {done}")
     if given.scale == "auto":
-        scaled = "are brought to variance 1 while selecting"
-        done = scaled if table.scale == "standard" else "keep their scale"
+        done = {
+            "standard": "are brought to variance 1 while selecting",
+            "noise": "count in units of the noise that is usual for their mean",
+            "none": "keep their scale",
+        }[table.scale]
         console.say(f"columns {done}: {table.why_scaled}")
     if _may_be_turned(table) and not given.transpose:
         console.say(

@@ -22,7 +22,7 @@ Missing = StrEnum(
     "Missing",
     {"error": "error", "median": "median", "rows": "drop-rows", "columns": "drop-columns"},
 )
-Scale = StrEnum("Scale", ["auto", "none", "standard"])
+Scale = StrEnum("Scale", ["auto", "none", "standard", "noise"])
 Order = StrEnum("Order", ["rank", "table"])
 # What says how a file is to be read stands apart in the help.
 READING = "How the table is read"
@@ -252,8 +252,9 @@ class ReadingOptions:
     )
     scale: Scale = option(
         "HOW",
-        "standard: all columns to variance 1 while selecting; none; or auto, standard where the "
-        "columns plainly share no unit.",
+        "standard: all columns to variance 1 while selecting; noise: in units of the deviation "
+        "usual for columns of their mean; none; or auto, standard where the columns plainly share "
+        "no unit, noise where clusters are sought in a .h5ad.",
         default=Scale.auto,
     )
     transpose: bool = flag("The rows of the file are the features, named in its first column.")

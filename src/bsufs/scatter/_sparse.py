@@ -20,6 +20,10 @@ from bsufs.scatter._eigen import KrylovSpace, Pairs, Wanted, pairs_from_samples,
 
 # Up to this size the Gram matrix of the shorter side is small beside what else is there.
 _SMALL = 128
+# Columns with a larger share of non-zeros are multiplied faster as dense ones.
+_RATHER_DENSE = 0.125
+# Vectors that are multiplied at a time in search of eigenpairs.
+_WIDTH = 8
 
 
 @dataclass(frozen=True)
@@ -231,7 +235,11 @@ class SparseScatter(Scatter):
             left = X[:, rows]
             if self._weight is not None:
                 left.data *= np.repeat(self._weight[samples], np.diff(left.indptr))
-            block += (left.T @ (X if everything else X[:, columns])).toarray()
+            right = X if everything else X[:, columns]
+            if left.nnz > _RATHER_DENSE * math.prod(left.shape):
+                block += (right.T @ left.toarray()).T
+            else:
+                block += (left.T @ right).toarray()
         block -= self.total_weight * np.multiply.outer(self._mean[rows], self._mean[columns])
         if self._low_rank is not None:
             block += self._low_rank.of_block(rows, columns)
@@ -242,12 +250,12 @@ class SparseScatter(Scatter):
         if d <= n:
             if d <= _SMALL:
                 return pairs_of_matrix(self._block(slice(None), slice(None)), wanted)
-            return KrylovSpace(self._product, d).largest(wanted)
+            return KrylovSpace(self._product, d, _WIDTH).largest(wanted)
         if n <= _SMALL:
             gram = self._centered(self._centered_transpose(np.eye(n)))
             found = pairs_of_matrix(gram, wanted)
         else:
-            space = KrylovSpace(lambda v: self._centered(self._centered_transpose(v)), n)
+            space = KrylovSpace(lambda V: self._centered(self._centered_transpose(V)), n, _WIDTH)
             found = space.largest(wanted)
         return pairs_from_samples(found, self._centered_transpose(found.vectors), wanted)
 

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from bsufs._typing import Array, Indices, Mask
-from bsufs.scatter._base import batches
+from bsufs.scatter._base import BATCH_BYTES, batches
 from bsufs.selectors._base import Scored
 from bsufs.selectors._cluster_shares import SampleOfRows
 from bsufs.selectors._columns import find_duplicates
@@ -18,7 +18,7 @@ from bsufs.selectors._data import ColumnProblem, FitData
 from bsufs.selectors._parameters import COUNT, constraints
 from bsufs.selectors._row_sample import DistinctRows
 from bsufs.selectors._streaming import StreamedSelector
-from bsufs.solvers.alignment import greedy_ratio
+from bsufs.solvers.alignment import RowsAhead, greedy_ratio
 from bsufs.solvers.components import start_frame
 from bsufs.solvers.neighborhoods import Neighborhoods
 
@@ -129,10 +129,12 @@ class NeighborAlignment(StreamedSelector):
         best_first = self._picked(
             problem, sample, sample @ vectors[:, : self.n_components_], forced
         )
-        goal = float(start_frame(scatter, "auto")[0].sum()) / scatter.trace()
-        return Scored.by_place(
-            problem, best_first, lambda best: problem.fewest_that_explain(goal, best)
-        )
+
+        def auto(best: Indices) -> int:
+            goal = float(start_frame(scatter, "auto")[0].sum()) / scatter.trace()
+            return problem.fewest_that_explain(goal, best)
+
+        return Scored.by_place(problem, best_first, auto)
 
     def _picked(
         self, problem: ColumnProblem, sample: SampleOfRows, scores: Array, forced: Mask
@@ -164,7 +166,7 @@ class NeighborAlignment(StreamedSelector):
         picks, gains = greedy_ratio(
             np.maximum(signals[candidates], 0.0),
             around.squares(X),
-            lambda pick, _: around.products(X[:, pick], X),
+            RowsAhead(lambda some: around.products(some, X), BATCH_BYTES // (8 * candidates.size)),
             min(n_picks, candidates.size),
             forced=forced[candidates],
         )

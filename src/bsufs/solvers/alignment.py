@@ -56,7 +56,7 @@ def aligned_columns(
     return greedy_ratio(
         kernels.summed(target),
         kernels.own(),
-        kernels.products,
+        RowsAhead(kernels.products, kernels.at_once),
         n_picks,
         forced=forced,
         barred=barred,
@@ -107,11 +107,25 @@ def greedy_ratio(
         crossed += row(pick, np.where(free, gains, -1.0))
 
 
-class _Kernels:
-    """The inner products of the kernels of groups, sums of squared entries of S, as asked for.
+class RowsAhead:
+    """Rows of a matrix as asked for, each computed along with those that may be asked for next."""
 
-    Those of groups that are likely to be asked for next are computed along with one.
-    """
+    def __init__(self, rows: Callable[[Indices], Array], at_once: int) -> None:
+        self._rows, self._at_once = rows, at_once
+        self._known: dict[int, Array] = {}
+
+    def __call__(self, pick: int, gains: Array) -> Array:
+        """Return a row; the largest gains say which may be next."""
+        if pick not in self._known:
+            n_more = max(min(self._at_once, gains.size) - 1, 0)
+            likely = np.argpartition(-gains, n_more)[:n_more] if n_more else np.empty(0, np.intp)
+            wanted = np.unique(np.append(likely, pick))
+            self._known = dict(zip(wanted.tolist(), self._rows(wanted), strict=True))
+        return self._known[pick]
+
+
+class _Kernels:
+    """The inner products of the kernels of groups, sums of squared entries of S."""
 
     def __init__(self, scatter: Scatter, groups: Indices) -> None:
         self._scatter = scatter
@@ -119,12 +133,11 @@ class _Kernels:
         self._members = np.argsort(groups, kind="stable")
         self._ends = np.cumsum(np.bincount(groups))
         self._sizes = np.diff(self._ends, prepend=0)
-        self._largest = int(self._sizes.max())
+        self.at_once = scatter.rows_at_once // int(self._sizes.max())
         self._squares = scatter.diagonal()
         largest = self._squares.max()
         # In units of the largest variance nothing overflows.
         self._unit = 1.0 / largest if largest > 0 else 1.0
-        self._known: dict[int, Array] = {}
         self._are_columns = np.array_equal(groups, np.arange(self._ends.size))
 
     def columns(self, group: int) -> Indices:
@@ -146,18 +159,14 @@ class _Kernels:
             own[group] = sum(float(np.vdot(block, block)) for block in blocks)
         return own
 
-    def products(self, pick: int, gains: Array) -> Array:
-        """Return the products of one kernel with all; `gains` say which may be next."""
-        if pick not in self._known:
-            at_once = self._scatter.rows_at_once
-            n_more = max(min(at_once // self._largest, gains.size) - 1, 0)
-            likely = np.argpartition(-gains, n_more)[:n_more] if n_more else np.empty(0, np.intp)
-            wanted = np.unique(np.append(likely, pick))
-            self._known = {int(group): np.zeros(gains.size) for group in wanted}
-            columns = np.concatenate([self.columns(int(group)) for group in wanted])
-            step = max(at_once, BATCH_BYTES // (8 * self._groups.size))
-            for start in range(0, columns.size, step):
-                part = columns[start : start + step]
-                for column, row in zip(part, self._scatter.rows(part), strict=True):
-                    self._known[int(self._groups[column])] += self.summed((row * self._unit) ** 2)
-        return self._known[pick]
+    def products(self, groups: Indices) -> Array:
+        """Return the products of the kernels of some groups with all."""
+        products = np.zeros((groups.size, self._ends.size))
+        columns = np.concatenate([self.columns(int(group)) for group in groups])
+        place = np.repeat(np.arange(groups.size), self._sizes[groups])
+        step = max(self._scatter.rows_at_once, BATCH_BYTES // (8 * self._groups.size))
+        for start in range(0, columns.size, step):
+            part = slice(start, start + step)
+            for at, row in zip(place[part], self._scatter.rows(columns[part]), strict=True):
+                products[at] += self.summed((row * self._unit) ** 2)
+        return products

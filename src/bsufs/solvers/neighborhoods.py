@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -50,30 +51,28 @@ class Neighborhoods:
 
     def signals(self, X: Array) -> Array:
         """Return how far the neighbors are nearer than the others around, summed over all rows."""
-        return self._summed(self._contrast * self._units * self._weight, X)
-
-    def squares(self, X: Array) -> Array:
-        """Return, for each column, the sum of squares of what it makes of all pairs."""
-        total = np.zeros(X.shape[1])
-        for rows in batches(len(X), self._around.shape[1] * X.shape[1]):
-            seen = (X[self._around[rows]] - X[rows, None]) ** 2
-            seen -= seen.mean(axis=1, keepdims=True)
-            seen *= self._units[rows, None]
-            total += np.einsum("ijc,ijc,i->c", seen, seen, self._weight[rows, 0])
-        return total
-
-    def products(self, column: Array, X: Array) -> Array:
-        """Return the inner products of what one column makes of all pairs with every column."""
-        seen = (column[self._around] - column[:, None]) ** 2
-        seen -= seen.mean(axis=1, keepdims=True)
-        return self._summed(seen * self._units**2 * self._weight, X)
-
-    def _summed(self, weights: Array, X: Array) -> Array:
-        """Sum weighted squared differences, with weights that add up to zero around each row."""
         n, size = self._around.shape
+        weights = self._contrast * self._units * self._weight
         reached = np.bincount(self._around.ravel(), weights.ravel(), n)
         operator: Any = sparse.csr_array(
             (weights.ravel(), self._around.ravel(), np.arange(0, n * size + 1, size)), shape=(n, n)
         )
-        # The squares of x_i come with a weight of zero.
+        # The weights add up to zero around each row: the squares of x_i drop out.
         return np.asarray(reached @ X**2 - 2.0 * np.einsum("ic,ic->c", X, operator @ X))
+
+    def squares(self, X: Array) -> Array:
+        """Return, for each column, the sum of squares of what it makes of all pairs."""
+        return np.asarray(sum(np.einsum("pc,pc->c", seen, seen) for seen in self._pairs(X)))
+
+    def products(self, columns: Indices, X: Array) -> Array:
+        """Return the inner products of what some columns make of all pairs with every column."""
+        return np.asarray(sum(seen[:, columns].T @ seen for seen in self._pairs(X)))
+
+    def _pairs(self, X: Array) -> Iterator[Array]:
+        """Go through the pairs, some at a time, and what the columns make of them."""
+        factors = self._units * np.sqrt(self._weight)
+        for rows in batches(len(X), self._around.shape[1] * X.shape[1]):
+            seen = (X[self._around[rows]] - X[rows, None]) ** 2
+            seen -= seen.mean(axis=1, keepdims=True)
+            seen *= factors[rows, None]
+            yield seen.reshape(-1, X.shape[1])

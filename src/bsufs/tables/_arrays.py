@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -16,12 +17,38 @@ from bsufs.tables._rows import Rows, numbered_names
 _USUAL_NAMES = ("X", "data", "fea")
 ANNDATA = (".h5ad", ".zarr")
 # Whole numbers beyond this are counts: logarithms of counts hardly get there, and are not whole.
-LARGEST_LEVEL = 10
+_LARGEST_LEVEL = 10
 # The arrays that `write_table` adds to a .npz, to hold names and carried columns.
 FEATURE_NAMES = "feature_names"
 CARRIED_NAMES = "carried_names"
 # And those in which SciPy saves a sparse matrix, together with "data".
 _SPARSE_PARTS = ("indices", "indptr", "format", "shape")
+
+
+@dataclass
+class Entries:
+    """What the entries of a matrix are like, of which there may be several parts."""
+
+    least: float = 0.0
+    largest: float = 0.0
+    all_whole: bool = True
+
+    def add(self, X: Any) -> None:
+        """Take in a part, dense or sparse."""
+        entries = X.data if sparse.issparse(X) else X
+        self.least = min(self.least, float(entries.min(initial=0)))
+        self.largest = max(self.largest, float(entries.max(initial=0)))
+        self.all_whole = self.all_whole and bool((entries == np.rint(entries)).all())
+
+    @property
+    def may_be_counts(self) -> bool:
+        """Whether all are whole numbers from zero."""
+        return self.all_whole and self.least >= 0
+
+    @property
+    def look_like_counts(self) -> bool:
+        """Whether they are, and too large for logarithms."""
+        return self.may_be_counts and self.largest > _LARGEST_LEVEL
 
 
 class ArrayRows(Rows):
@@ -135,7 +162,7 @@ def _anndata_rows(file: RawFile, kind: str, layer: str | None, names_from: str |
     with reading(source, "valid AnnData"):
         found = (anndata.read_h5ad if kind == ".h5ad" else anndata.read_zarr)(file.path)
     for option, name, known, what in (
-        ("--array", layer, list(found.layers), "layer"),
+        ("--layer", layer, list(found.layers), "layer"),
         ("--names-from", names_from, list(found.var.columns), "column of var"),
     ):
         if name is not None and name not in known:
@@ -151,9 +178,9 @@ def _anndata_rows(file: RawFile, kind: str, layer: str | None, names_from: str |
     names = found.var_names if names_from is None else found.var[names_from]
     rows = ArrayRows(file, matrix, vectors, [str(name) for name in names], ["obs_names"])
     rows.adata = found
-    entries: Any = matrix.data if sparse.issparse(matrix) else matrix
-    are_large = entries.max(initial=0) > LARGEST_LEVEL and entries.min(initial=0) >= 0
-    if are_large and (entries == np.rint(entries)).all():
+    entries = Entries()
+    entries.add(matrix)
+    if entries.look_like_counts:
         rows.notices = (
             f"{source}: the entries look like counts; log-normalized expression selects better "
             "(scanpy.pp.normalize_total and log1p, or bsufs.genes.select_genes)",

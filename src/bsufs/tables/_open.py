@@ -72,9 +72,10 @@ def open_table(
         What to do about missing and infinite values: "error" is the default if `strict`; "median",
         otherwise, fills the numbers alone, so that what is written keeps its gaps, and leaves out
         columns that are mostly missing; "keep" leaves NaN and inf.
-    scale : {"auto", "none", "standard"}, default="none"
+    scale : {"auto", "none", "standard", "noise"}, default="none"
         "standard" gives all features mean 0 (unless sparse) and variance 1; "auto" does so where
-        they plainly share no unit.
+        they plainly share no unit. "noise" divides each by the standard deviation that is usual for
+        features of its mean, unless there are entries below zero.
     kinds : mapping of str to {"number", "category", "date"}, optional
         What columns are, whatever they look like.
     strict : bool, default=False

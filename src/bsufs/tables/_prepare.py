@@ -16,7 +16,7 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.tables._files import TableError, listed
 
 Missing = Literal["error", "keep", "median", "drop-rows", "drop-columns"]
-Scale = Literal["auto", "none", "standard"]
+Scale = Literal["auto", "none", "standard", "noise"]
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,13 @@ class Units:
 
     def __init__(self) -> None:
         self._n_zeros = self._n_cells = 0
+        self.least = 0.0
         self._smallest: Any = np.inf
 
     def add(self, values: Any) -> None:
         """Look at a batch."""
+        entries = values.data if sparse.issparse(values) else values
+        self.least = min(self.least, float(entries.min(initial=0.0)))
         if not sparse.issparse(values):
             self._n_zeros += values.size - np.count_nonzero(values)
             self._n_cells += values.size
@@ -141,6 +144,24 @@ class Units:
             if share > _SHARE_OF_VARIANCE:
                 return "standard", f"{names[largest]!r} alone has {share:.0%} of the variance"
         return "none", "the columns vary alike"
+
+
+# Groups of columns of similar means, whose usual noise is told.
+_NOISE_GROUPS, _LEAST_IN_GROUP = 20, 10
+
+
+def usual_deviations(means: Array, variances: Array) -> Array:
+    """Return the standard deviation usual for columns of each mean, 1 where none is known."""
+    known = np.flatnonzero((means > 0) & (variances > 0))
+    if not known.size:
+        return np.ones(means.size)
+    known = known[np.argsort(means[known], kind="stable")]
+    groups = np.array_split(known, max(1, min(_NOISE_GROUPS, known.size // _LEAST_IN_GROUP)))
+    middles = [float(np.median(np.log(means[group]))) for group in groups]
+    levels = [float(np.median(np.log(variances[group]))) for group in groups]
+    usual = np.ones(means.size)
+    usual[known] = np.exp(0.5 * np.interp(np.log(means[known]), middles, levels))
+    return usual
 
 
 @dataclass

@@ -24,7 +24,15 @@ from bsufs.tables._kinds import (
     in_words,
 )
 from bsufs.tables._numbers import NumericColumns
-from bsufs.tables._prepare import Gaps, Missing, MissingValues, Preparation, Scale, Units
+from bsufs.tables._prepare import (
+    Gaps,
+    Missing,
+    MissingValues,
+    Preparation,
+    Scale,
+    Units,
+    usual_deviations,
+)
 from bsufs.tables._rows import ROW_NAMES, Rows, joined
 from bsufs.tables._text import LongRowError
 
@@ -50,7 +58,7 @@ class Table:
     groups : array of int or None
         For each column of the matrix the feature it belongs to: a category has several columns.
         None where every feature is one column.
-    scale : {"none", "standard"}
+    scale : {"none", "standard", "noise"}
         Whether the columns are scaled; `why_scaled` says why where that was left to the data.
     missing : MissingValues
         What was missing, and what was done about it.
@@ -412,7 +420,14 @@ class Table:
         if scale == "auto":
             kinds = {column.kind for column in self._features}
             self.scale, self.why_scaled = units.decide(scaler.var_, self.names, kinds)
-        if self.scale == "standard" or self._has_categories:
+        if self.scale == "noise":
+            # Below zero there is no mean by which noise could be told.
+            self.scale = "noise" if units.least >= 0 else "none"
+            self.why_scaled = "in log-normalized expression noise goes with the mean"
+        if self.scale == "noise":
+            self._preparation.means = np.zeros(scaler.var_.size)
+            self._preparation.scales = usual_deviations(scaler.mean_, scaler.var_)
+        elif self.scale == "standard" or self._has_categories:
             groups = np.arange(self.n_features) if self.groups is None else self.groups
             is_category = np.array([column.kind == "category" for column in self._features])
             self._preparation.scale_by(
