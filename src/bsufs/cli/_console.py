@@ -9,8 +9,8 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TextIO
 
 from bsufs._atomic import checked_write
 from bsufs._names import one_line, shortened
@@ -27,6 +27,9 @@ def complain(message: str, kind: str = "error: ", program: str = "bsufs") -> Non
 
 class Console:
     """Says on standard error what is done, unless told to be quiet."""
+
+    # Who else is told what is done, and how far that is: whatever runs the command.
+    listeners: ClassVar[list[Callable[[str, str], None]]] = []
 
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet
@@ -47,7 +50,8 @@ class Console:
     @contextlib.contextmanager
     def busy(self, message: str) -> Iterator[None]:
         """Show on a terminal that work goes on; within other work, until that goes on itself."""
-        if self.quiet or not sys.stderr.isatty():
+        is_shown = not self.quiet and sys.stderr.isatty()
+        if not is_shown and not self.listeners:
             yield
             return
         from rich.console import Console as Screen
@@ -55,7 +59,7 @@ class Console:
         former, self._doing = self._doing, message
         is_outermost = self._status is None
         if is_outermost:
-            self._status = Screen(stderr=True).status("")
+            self._status = Screen(stderr=True, quiet=not is_shown).status("")
         self.progress("")
         try:
             with self._status if is_outermost else contextlib.nullcontext():
@@ -68,6 +72,8 @@ class Console:
 
     def progress(self, detail: str) -> None:
         """Add to the line that shows what is done how far that is, such as "1,000 rows"."""
+        for tell in self.listeners:
+            tell(self._doing, detail)
         if self._status is not None:
             from rich.text import Text
 

@@ -142,7 +142,9 @@ def run(arguments: Sequence[str] | None = None, program: Program = BSUFS) -> NoR
         status = BROKEN_PIPE_STATUS
     except Exception as error:
         status = (
-            INTERRUPTED_STATUS if _is_interruption(error) else _report(error, debug, program.name)
+            INTERRUPTED_STATUS
+            if _is_interruption(error)
+            else report_error(error, debug, program.name)
         )
     finally:
         signal.signal(signal.SIGTERM, former)
@@ -158,7 +160,7 @@ def _is_interruption(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _report(error: Exception, debug: bool, program: str) -> int:
+def report_error(error: Exception, debug: bool, program: str) -> int:
     """Say what went wrong; only an error that nobody expected comes with its traceback."""
     # Usage errors have their own classes, and where these live depends on the version of typer.
     describe = getattr(error, "format_message", None)

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from tests.inspection.page.browser import CHROMIUM, open_browser
+from tests.browser import CHROMIUM, open_browser
 
 from bsufs import BSUFS
 from bsufs.inspection import Comparison, Findings, make_report

@@ -27,39 +27,83 @@ _FLAGS = [
 ]
 
 
-class Page:
-    """One tab, with all that it logged and all that it asked for."""
+class Browser:
+    """Hands commands and answers to and from the tabs."""
 
     def __init__(self, send, receive):
         self._write, self._read = send, receive
         self._number = 0
-        self._session = None
-        self.events = deque()
-        target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
-        self._session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.call(f"{domain}.enable")
+        self._tabs = {}
 
-    def call(self, method, **parameters):
+    def call(self, session, method, parameters):
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
-        if self._session:
-            message["sessionId"] = self._session
+        if session:
+            message["sessionId"] = session
         self._write(message)
         while True:
             answer = self._read()
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer
                 return answer["result"]
-            self.events.append(answer)
+            self._keep(answer)
 
-    def open(self, path, width=1400, height=900):
+    def wait(self):
+        self._keep(self._read())
+
+    def _keep(self, event):
+        if event.get("sessionId") in self._tabs:
+            self._tabs[event["sessionId"]].events.append(event)
+
+    def tab(self):
+        target = self.call(None, "Target.createTarget", {"url": "about:blank"})["targetId"]
+        flat = {"targetId": target, "flatten": True}
+        session = self.call(None, "Target.attachToTarget", flat)["sessionId"]
+        self._tabs[session] = Page(self, session)
+        for domain in ("Page", "Runtime", "Log", "Network", "DOM"):
+            self._tabs[session].call(f"{domain}.enable")
+        return self._tabs[session]
+
+
+class Page:
+    """One tab, with all that it logged and all that it asked for."""
+
+    def __init__(self, browser, session):
+        self.browser = browser
+        self._session = session
+        self.events = deque()
+
+    def call(self, method, **parameters):
+        return self.browser.call(self._session, method, parameters)
+
+    def open(self, address, width=1400, height=900):
+        """Open a file or an address, and wait until it is loaded."""
         self.events.clear()
         self.resize(width, height)
-        self.call("Page.navigate", url=path.as_uri())
+        self.call("Page.navigate", url=address if isinstance(address, str) else address.as_uri())
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
-            self.events.append(self._read())
+            self.browser.wait()
+
+    def wait_for(self, expression, seconds=20):
+        """Wait until an expression is true, and return its value."""
+        end = time.monotonic() + seconds
+        while not (value := self.evaluate(expression)):
+            assert time.monotonic() < end, f"after {seconds} s it is not true that {expression}"
+            time.sleep(0.03)
+        return value
+
+    def set_files(self, selector, *paths):
+        """Choose files, as a person would in the dialog of the browser."""
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
+        self.call("DOM.setFileInputFiles", nodeId=node, files=[str(path) for path in paths])
+
+    def press(self, key, code=0, text=""):
+        for kind in ("keyDown", "keyUp"):
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind, key=key, code=key, windowsVirtualKeyCode=code, text=text,
+            )  # fmt: skip
 
     def resize(self, width, height=900):
         self.call(
@@ -123,7 +167,7 @@ def open_browser(folder, timeout=30):
         return json.loads(message)
 
     try:
-        yield Page(send, receive)
+        yield Browser(send, receive).tab()
     finally:
         process.terminate()
         try:
