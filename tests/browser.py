@@ -6,6 +6,7 @@ import base64
 import contextlib
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -59,7 +60,7 @@ class Browser:
         target = self.call(None, "Target.createTarget", {"url": "about:blank"})["targetId"]
         flat = {"targetId": target, "flatten": True}
         session = self.call(None, "Target.attachToTarget", flat)["sessionId"]
-        self._tabs[session] = Page(self, session)
+        self._tabs[session] = Page(self, session, target)
         for domain in ("Page", "Runtime", "Log", "Network", "DOM"):
             self._tabs[session].call(f"{domain}.enable")
         return self._tabs[session]
@@ -68,9 +69,9 @@ class Browser:
 class Page:
     """One tab, with all that it logged and all that it asked for."""
 
-    def __init__(self, browser, session):
+    def __init__(self, browser, session, target):
         self.browser = browser
-        self._session = session
+        self._session, self._target = session, target
         self.events = deque()
 
     def call(self, method, **parameters):
@@ -79,10 +80,15 @@ class Page:
     def open(self, address, width=1400, height=900):
         """Open a file or an address, and wait until it is loaded."""
         self.events.clear()
+        # A tab behind another one neither scrolls nor has the focus.
+        self.call("Page.bringToFront")
         self.resize(width, height)
         self.call("Page.navigate", url=address if isinstance(address, str) else address.as_uri())
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self.browser.wait()
+
+    def close(self):
+        self.browser.call(None, "Target.closeTarget", {"targetId": self._target})
 
     def wait_for(self, expression, seconds=20):
         """Wait until an expression is true, and return its value."""
@@ -98,12 +104,30 @@ class Page:
         node = self.call("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.call("DOM.setFileInputFiles", nodeId=node, files=[str(path) for path in paths])
 
-    def press(self, key, code=0, text=""):
+    def press_tab(self):
+        """Press the key that moves the focus."""
         for kind in ("keyDown", "keyUp"):
-            self.call(
-                "Input.dispatchKeyEvent",
-                type=kind, key=key, code=key, windowsVirtualKeyCode=code, text=text,
-            )  # fmt: skip
+            self.call("Input.dispatchKeyEvent", type=kind, key="Tab", windowsVirtualKeyCode=9)
+
+    def download(self, folder, click):
+        """Click on something that downloads a file, and return the file."""
+        before = set(folder.iterdir())
+        behavior = {"behavior": "allow", "downloadPath": str(folder)}
+        self.browser.call(None, "Browser.setDownloadBehavior", behavior)
+        self.evaluate(click)
+        end = time.monotonic() + 20
+        while not (found := set(folder.iterdir()) - before) or any(
+            path.suffix == ".crdownload" for path in found
+        ):
+            assert time.monotonic() < end, f"nothing was downloaded by {click}"
+            time.sleep(0.02)
+        (path,) = found
+        return path
+
+    def prefer(self, scheme):
+        """Let the page believe that the reader prefers light or dark; none to say nothing."""
+        feature = {"name": "prefers-color-scheme", "value": scheme}
+        self.call("Emulation.setEmulatedMedia", media="", features=[feature] if scheme else [])
 
     def resize(self, width, height=900):
         self.call(
@@ -134,6 +158,28 @@ class Page:
     def screenshot(self, path):
         picture = self.call("Page.captureScreenshot", captureBeyondViewport=True)
         path.write_bytes(base64.b64decode(picture["data"]))
+
+
+def luminance(color):
+    channels = [int(part) / 255 for part in re.findall(r"\d+", color)[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one, other):
+    """Return how far two colors stand out from one another, from 1 to 21."""
+    low, high = sorted([luminance(one), luminance(other)])
+    return (high + 0.05) / (low + 0.05)
+
+
+# What is seen of an element: the color of its words, and that behind them.
+COLORS = """(name) => {
+  const element = document.querySelector(name);
+  let behind = element, back;
+  while ((back = getComputedStyle(behind).backgroundColor).endsWith(", 0)"))
+    behind = behind.parentElement;
+  return [name, getComputedStyle(element).color, back];
+}"""
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from typing import Any
 
 from bsufs._names import shortened
 
+WORKER = [sys.executable, "-m", "bsufs.cli._worker"]
 _FAR = re.compile(r"([\d,]+) of ([\d,]+)")
 _MOST_LINES, _WIDEST = 200, 1000
 _MEND = 2
@@ -46,7 +47,7 @@ class Job:
         self._when_done = when_done
         self._started, self._ended = time.monotonic(), 0.0
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "bsufs.cli._worker", *words],
+            [*WORKER, *words],
             cwd=folder,
             # It is never written to; the worker ends when it is closed.
             stdin=subprocess.PIPE,

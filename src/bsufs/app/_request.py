@@ -179,22 +179,22 @@ def _option(option: str, value: str) -> list[str]:
 def python_lines(table: str, settings: Settings, reading: Reading, categories: bool) -> str | None:
     """Return lines of Python that write the same reduced table; None where there are none.
 
-    Some methods take groups, or what to adjust for, from the command alone.
+    The command alone knows what to adjust for in text, and gives groups to every method.
     """
     from bsufs.purposes import PURPOSES
 
     method = PURPOSES[settings.purpose]
     can = method().get_params()
     grouped = settings.group_file or bool(settings.group_by)
-    adjusted = settings.center_rows or bool(settings.names("adjust-for"))
-    if ("groups" not in can and (grouped or categories)) or ("adjust_for" not in can and adjusted):
+    if "groups" not in can and (grouped or categories):
+        return None
+    if settings.names("adjust-for") or (settings.center_rows and "center_rows" not in can):
         return None
     roles = {role: settings.names(role) for role in ROLES}
     kinds = {name: kind for name, kind in settings.roles.items() if kind in _KINDS}
     given: dict[str, Any] = {
         "ignore": roles["ignore"],
         "label": next(iter(roles["label"]), None),
-        "adjust_for": roles["adjust-for"],
         "kinds": kinds,
         "missing": settings.missing if settings.missing != "median" else None,
     }
@@ -215,15 +215,14 @@ def python_lines(table: str, settings: Settings, reading: Reading, categories: b
         chosen["groups"] = "table.groups"
     if "random_state" in can:
         chosen["random_state"] = str(settings.seed)
-    if roles["adjust-for"]:
-        chosen["adjust_for"] = f"table.others[{roles['adjust-for']!r}]"
     if settings.center_rows:
         chosen["center_rows"] = "True"
-    parameters = "".join(f", {name}={value}" for name, value in chosen.items())
-    lines += [f"selector = {method.__name__}({k}{parameters}).fit(table.values)"]
+    lines += [f"selector = {method.__name__}(", f"    {k},"]
+    lines += [f"    {name}={value}," for name, value in chosen.items()]
+    lines += [")", "selector.fit(table.values)"]
     lines += ["kept = selector.get_support(indices=True)"]
     if categories:
-        lines += ["kept = sorted(set(table.groups[kept]))"]
+        lines += ["if table.groups is not None:", "    kept = sorted(set(table.groups[kept]))"]
     output = output_names(table, False)["output"]
     return "\n".join([*lines, f"write_table(table, {output!r}, kept)", ""])
 
@@ -232,14 +231,15 @@ _KINDS = ("number", "category", "date")
 
 
 def _arguments(given: Mapping[str, Any]) -> str:
-    return "".join(f", {name}={value!r}" for name, value in given.items() if value)
+    said = {name: value for name, value in given.items() if value or value is False}
+    return "".join(f", {name}={value!r}" for name, value in said.items())
 
 
 def _group_lines(settings: Settings) -> list[str]:
     """Return lines that give each column of the matrix the name of its group."""
     if settings.group_file:
         lines = ["import csv", "", f"with open({GROUPS_FILE!r}, encoding='utf-8-sig') as file:"]
-        lines += ["    group_of = dict(csv.reader(file))"]
+        lines += ["    group_of = dict(map(str.strip, row) for row in csv.reader(file) if row)"]
         lines += ["groups = [group_of.get(name, name) for name in table.names]"]
     else:
         mark = settings.group_by

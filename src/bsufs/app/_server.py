@@ -50,10 +50,11 @@ _HEADERS = {
     "x-content-type-options": "nosniff",
 }
 _ASSETS = {
-    "/app.js": ("app", "static/app.js", "text/javascript"),
-    "/app.css": ("app", "static/app.css", "text/css"),
-    # The look of the report is that of the app.
-    "/report.css": ("inspection", "page/templates/selection.css", "text/css"),
+    "/": ("app/static/app.html", "text/html"),
+    "/app.js": ("app/static/app.js", "text/javascript"),
+    "/app.css": ("app/static/app.css", "text/css"),
+    # The app looks like the report.
+    "/report.css": ("inspection/page/templates/selection.css", "text/css"),
 }
 _NO_TOKEN = "Open the address that 'bsufs app' printed: it ends in a token that is missing here."
 
@@ -114,14 +115,9 @@ class Guard:
 def make_app(session: Session, token: str, port: int) -> Guard:
     """Return what answers requests."""
 
-    async def page(_: Request) -> Response:
-        text = (files("bsufs.app") / "static" / "app.html").read_text(encoding="utf-8")
-        return Response(text, media_type="text/html")
-
     async def asset(request: Request) -> Response:
-        package, path, media_type = _ASSETS[request.url.path]
-        text = (files(f"bsufs.{package}") / path).read_text(encoding="utf-8")
-        return Response(text, media_type=media_type)
+        path, media_type = _ASSETS[request.url.path]
+        return Response((files("bsufs") / path).read_bytes(), media_type=media_type)
 
     async def state(_: Request) -> Response:
         return JSONResponse(session.state())
@@ -164,7 +160,6 @@ def make_app(session: Session, token: str, port: int) -> Guard:
         return JSONResponse({"error": str(error)}, status)
 
     routes = [
-        Route("/", page),
         *(Route(path, asset) for path in _ASSETS),
         Route("/state", state),
         Route("/columns", columns),
@@ -208,6 +203,8 @@ def prepared(
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((HOST, port))
+        # From here on who comes too early waits.
+        listening.listen(128)
         port = listening.getsockname()[1]
         token = secrets.token_urlsafe(32)
         session = Session(folder, limit, file)

@@ -57,5 +57,6 @@ def make_page(
             about=facts,
             command=given.command,
             preparation=preparation or None,
+            progress=found.console.progress,
         )
     return str(report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -112,6 +112,8 @@ class Findings:
     %(subsamples)s
     notes : sequence of str, default=()
         Sentences that a reader should see first.
+    progress : callable, optional
+        Called after each refit with how far they are, such as "refit 3 of 20".
 
     Attributes
     ----------
@@ -141,6 +143,7 @@ class Findings:
     random_state: Any = 0
     n_jobs: int | None = None
     notes: Sequence[str] = ()
+    progress: Callable[[str], None] = lambda detail: None
     search: Any = field(init=False)
     data: FitData = field(init=False)
     names: NDArray[np.object_] = field(init=False)
@@ -568,15 +571,16 @@ class Findings:
         # Drawn before the work is shared out: the answer does not depend on who does it.
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_subsamples)
+        # Threads share X; most of a fit is linear algebra, which does not hold up the others.
+        workers = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
+        found = []
         try:
-            # Threads share X; most of a fit is linear algebra, which does not hold up the others.
-            return list(
-                Parallel(n_jobs=self.n_jobs, prefer="threads")(
-                    delayed(self._support_on_part)(int(seed)) for seed in seeds
-                )
-            )
+            for refit in workers(delayed(self._support_on_part)(int(seed)) for seed in seeds):
+                found.append(refit)
+                self.progress(f"refit {len(found)} of {self.n_subsamples}")
         except SubsampleError as error:
             return error
+        return found
 
     def _support_on_part(self, seed: int) -> tuple[Indices, Mask]:
         data, random = self._data_of_candidates, np.random.default_rng(seed)

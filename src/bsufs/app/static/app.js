@@ -25,14 +25,10 @@
   // The token has become a cookie: it need not stay in sight.
   history.replaceState(null, "", "/");
 
-  const roles = { "": "as read", number: "as a number", category: "as a category", date: "as a date", ignore: "not: carry along", "never-keep": "never keep", "must-keep": "always keep", label: "as the label", "adjust-for": "adjust for it" };
+  const roles = { "": "as read", number: "as a number", category: "as a category", date: "as a date", ignore: "leave out", "never-keep": "never keep", "must-keep": "always keep", label: "as the label", "adjust-for": "adjust for it" };
   const unused = new Set(["ignore", "label", "adjust-for", "never-keep"]);
-  const options = () => Object.entries(roles).map(([value, text]) => {
-    const option = made("option", text);
-    option.value = value;
-    return option;
-  });
-  let state = null, columns = null, given = new Map(), shownReading = 0, shownRun = 0, shownResult = 0, upload = null, timer = 0, missed = 0;
+  const options = () => Object.entries(roles).map(([value, text]) => new Option(text, value));
+  let state = null, columns = null, given = new Map(), shownReading = 0, shownRun = 0, shownResult = 0, upload = null, timer = 0, missed = 0, isOurs = false;
 
   const ask = async (path, method = "GET", body = undefined) => {
     const answer = await fetch(path, { method, body });
@@ -66,7 +62,7 @@
 
   // 1 Table
   const send = (file) => {
-    if (!file || upload || byId("drop").classList.contains("off")) return;
+    if (!file || upload) return;
     complain("table-error", "");
     if (file.size > state.limit) {
       complain("table-error", `${visible(file.name)} has ${inWords(file.size)}, and the limit is ${inWords(state.limit)}. Start the app with a larger --limit-size, or name the file: bsufs app FILE.`);
@@ -133,7 +129,7 @@
     select.setAttribute("aria-label", `Use ${visible(name)}`);
     const cell = made("td", "", "role");
     cell.append(select);
-    row.append(head, kind, made("td", columns.gaps[at] ? grouped(columns.gaps[at]) : "", "n"), cell);
+    row.append(head, kind, made("td", columns.gaps[at] ? grouped(columns.gaps[at]) : "", "n gaps"), cell);
     return row;
   };
   const list = (force) => {
@@ -185,6 +181,11 @@
     if (columns.carried.length) told.push(`Row names are carried along.`);
     if (columns.scale[1]) told.push(`${columns.scale[0] === "standard" ? "Columns are brought to variance 1 while selecting" : "Columns keep their scale"}: ${visible(columns.scale[1])}.`);
     byId("notices").replaceChildren(...told.map((text) => made("li", text)));
+    const kinds = { "": ["all columns", n] };
+    for (const [kind, words] of [["number", "numbers"], ["category", "categories"], ["date", "dates"], ["left out", "left out"]]) kinds[kind] = [words, columns.kinds.filter((one) => one === kind).length];
+    kinds.gaps = ["with gaps", columns.gaps.filter(Boolean).length];
+    byId("show").replaceChildren(...Object.entries(kinds).filter(([, [, count]]) => count).map(([value, [words, count]]) => new Option(`${words} (${grouped(count)})`, value)), new Option("changed by you", "changed"));
+    byId("search").value = "";
     byId("k").max = String(columns.n_features);
     write("k-of", `of ${grouped(columns.n_features)}`);
     filter();
@@ -230,6 +231,7 @@
   byId("groups-file").addEventListener("change", (event) => change("/groups", event.target.files[0], "run-error", "PUT"));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
+    isOurs = true;
     change("/run", JSON.stringify(settings()), "run-error");
   });
   byId("stop-run").addEventListener("click", () => change("/cancel", undefined, "run-error"));
@@ -255,6 +257,7 @@
     write("result-facts", "");
     byId("frame").replaceChildren();
     show("names", !("report" in run.files));
+    show("alone", "report" in run.files);
     if ("report" in run.files) {
       const frame = made("iframe");
       frame.title = "Report";
@@ -287,6 +290,7 @@
     write("limit", inWords(state.limit));
     show("file", Boolean(table));
     drop.classList.toggle("again", Boolean(table));
+    write("drop-text", table ? "Drop another table here" : "Drop a table here");
     drop.classList.toggle("off", Boolean(upload) || state.uploading || isReading || isRunning);
     choose.disabled = drop.classList.contains("off");
     document.title = `${isRunning ? "… " : ""}${table ? `${visible(table.name)} · ` : ""}bsufs`;
@@ -312,9 +316,9 @@
     byId("go").disabled = isRunning;
     if (isRunning) {
       const last = run.steps.at(-1)?.name ?? "starting";
-      write("run-text", `${visible(last[0].toUpperCase() + last.slice(1))}${run.detail ? `: ${visible(run.detail)}` : ""}`);
+      write("run-text", `${visible(last[0].toUpperCase() + last.slice(1))}${run.detail ? `: ${visible(run.detail)}` : ""} · ${inTime(run.seconds)}`);
       bar("run-bar", run.share);
-      byId("steps").replaceChildren(...run.steps.map(({ name, seconds }) => {
+      byId("steps").replaceChildren(...run.steps.slice(0, -1).map(({ name, seconds }) => {
         const step = made("li", visible(name));
         step.append(made("span", inTime(seconds)));
         return step;
@@ -353,6 +357,11 @@
     if (columns && run?.status === "failed") complain("run-error", visible(run.error));
     if (columns && run?.status === "done" && run.number !== shownResult) await takeResult();
     draw();
+    // Whoever has started it is led to the result; who reads elsewhere in another tab is not.
+    if (isOurs && run && run.status !== "running") {
+      isOurs = false;
+      if (run.status === "done") byId("result").scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
+    }
   };
   look(0);
 })();
