@@ -21,7 +21,9 @@ EXTRAS = (
     "pyarrow",
     "rich",
     "skops",
+    "starlette",
     "typer",
+    "uvicorn",
     "yaml",
 )
 

@@ -14,6 +14,7 @@ import pytest
 from bsufs.cli._program import run
 
 
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="a process cannot be sent these signals")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_it_ends_with_all_that_it_has_begun(how, table, tmp_path):
     """Also while a table is read, and with a page that asks on and on."""

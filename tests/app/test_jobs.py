@@ -49,6 +49,7 @@ def test_errors_of_the_user_are_one_line_and_others_are_told_apart(work, tmp_pat
     assert state["error"] == "The work ended with an unexpected error (status 1): KeyError: 'oh'"
 
 
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no such signal")
 def test_a_process_that_is_killed_is_told(work, tmp_path):
     work("import time; time.sleep(60)")
     job = Job([], tmp_path)

@@ -15,6 +15,7 @@ import tempfile
 import threading
 import webbrowser
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,13 @@ def make_app(session: Session, token: str, port: int) -> Guard:
         await run_in_threadpool(session.start, settings)
         return JSONResponse(session.state())
 
+    async def last_settings(_: Request) -> Response:
+        return JSONResponse(asdict(session.settings))
+
+    async def python(_: Request) -> Response:
+        # The first time it takes a while: what a method can do is looked up in it.
+        return JSONResponse({"lines": await run_in_threadpool(session.python)})
+
     async def cancel(_: Request) -> Response:
         await run_in_threadpool(session.cancel)
         return JSONResponse(session.state())
@@ -167,9 +175,11 @@ def make_app(session: Session, token: str, port: int) -> Guard:
         Route("/groups", groups, methods=["PUT"]),
         Route("/read", read, methods=["POST"]),
         Route("/run", run, methods=["POST"]),
+        Route("/settings", last_settings),
         Route("/cancel", cancel, methods=["POST"]),
         Route("/files/{key}", download),
         Route("/report", report),
+        Route("/python", python),
     ]
     kinds: tuple[Any, ...] = (Refusal, ValueError, OSError, ClientDisconnect)
     return Guard(

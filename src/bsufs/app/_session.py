@@ -25,8 +25,8 @@ from bsufs.app._request import (
 )
 
 COLUMNS_FILE = "columns.json"
-# A fit and its page take about so many times what the numbers of the table do.
-TIMES_THE_TABLE = 3
+# A fit and its report take about so many times what the numbers of the table do.
+TIMES_THE_TABLE = 6
 MOST_BYTES_OF_GROUPS = 10**7
 
 
@@ -66,6 +66,7 @@ class Session:
         self._read_number = 0
         self._facts: dict[str, Any] = {}
         self._run: Job | None = None
+        self._settings = Settings()
         self._request: dict[str, Any] = {}
         self._files: dict[str, Path] = {}
         if file is not None:
@@ -174,15 +175,8 @@ class Session:
         """Run the command that the settings make."""
         place = self._require_table()
         words, lists = shell_words(self._path, settings, self._reading)
-        categories = "category" in settings.roles.values() or any(
-            kind == "category" and settings.roles.get(name, kind) in _STAYS
-            for name, kind in zip(
-                self._facts.get("names", ()), self._facts.get("kinds", ()), strict=True
-            )
-        )
         if settings.group_file and not (place / GROUPS_FILE).exists():
             raise Refusal(409, "The groups are to come from a file, but none was chosen.")
-        lines = python_lines(self._path, settings, self._reading, categories)
         with self._alone():
             if not self._facts:
                 raise Refusal(409, "The table could not be read, so there is nothing to select.")
@@ -194,16 +188,27 @@ class Session:
             for name, text in lists.items():
                 (place / name).write_text(text, encoding="utf-8")
             self._number += 1
-            self._request = {
-                "number": self._number,
-                "settings": asdict(settings),
-                "command": shlex.join(["bsufs", *words]),
-                "python": lines,
-            }
+            self._request = {"number": self._number, "command": shlex.join(["bsufs", *words])}
             outputs = output_names(self._path, settings.report)
             self._files = {key: place / name for key, name in outputs.items()}
             self._files |= {name: place / name for name in lists}
-            self._run = Job(words, place)
+            self._settings, self._run = settings, Job(words, place)
+
+    @property
+    def settings(self) -> Settings:
+        """What the last run was asked for."""
+        if self._run is None:
+            raise Refusal(404, "Nothing was run.")
+        return self._settings
+
+    def python(self) -> str | None:
+        """Return lines of Python that do what the last run did; None where there are none."""
+        roles = self.settings.roles
+        kinds = zip(self._facts["names"], self._facts["kinds"], strict=True)
+        categories = "category" in roles.values() or any(
+            kind == "category" and roles.get(name, kind) in _STAYS for name, kind in kinds
+        )
+        return python_lines(self._path, self._settings, self._reading, categories)
 
     def _check_memory(self, settings: Settings) -> None:
         needed, free = TIMES_THE_TABLE * self._facts["memory"], available_memory()

@@ -28,7 +28,7 @@
   const roles = { "": "as read", number: "as a number", category: "as a category", date: "as a date", ignore: "leave out", "never-keep": "never keep", "must-keep": "always keep", label: "as the label", "adjust-for": "adjust for it" };
   const unused = new Set(["ignore", "label", "adjust-for", "never-keep"]);
   const options = () => Object.entries(roles).map(([value, text]) => new Option(text, value));
-  let state = null, columns = null, given = new Map(), shownReading = 0, shownRun = 0, shownResult = 0, upload = null, timer = 0, missed = 0, isOurs = false;
+  let state = null, columns = null, given = new Map(), shownReading = 0, shownRun = 0, shownResult = 0, upload = null, timer = 0, missed = 0, isOurs = false, asked = null;
 
   const ask = async (path, method = "GET", body = undefined) => {
     const answer = await fetch(path, { method, body });
@@ -54,9 +54,9 @@
       } catch {
         missed += 1;
       }
-      show("lost", missed > 2);
+      show("lost", missed > 1);
       const busy = state && (state.uploading || [state.reading, state.run].some((job) => job?.status === "running"));
-      look(busy ? 300 : document.hidden ? 5000 : 1500);
+      look(busy || missed === 1 ? 300 : document.hidden ? 5000 : 1500);
     }, wait);
   };
 
@@ -217,7 +217,7 @@
   };
   const ordered = (all) => JSON.stringify({ ...all, roles: Object.entries(all.roles).sort() });
   function compare() {
-    show("changed", state?.run?.status === "done" && ordered(settings()) !== ordered({ ...settings(), ...state.run.settings }));
+    show("changed", state?.run?.status === "done" && ordered(settings()) !== ordered(asked));
   }
   const adapt = () => {
     show("mark-field", fields.groups.value === "mark");
@@ -237,7 +237,7 @@
   byId("stop-run").addEventListener("click", () => change("/cancel", undefined, "run-error"));
 
   // 4 Result
-  const titles = { output: "Reduced table", names: "Names, best first", ranking: "All columns, ranked", report: "Report", json: "All results", "python-lines": "Python lines" };
+  const titles = { output: "Reduced table", names: "Names, best first", ranking: "All columns, ranked", report: "Report", json: "All results" };
   const takeResult = async () => {
     const run = state.run;
     shownResult = run.number;
@@ -250,9 +250,6 @@
       return item;
     }));
     write("command", run.command);
-    write("python", run.python ?? "");
-    byId("python").closest(".code").hidden = run.python === null;
-    show("no-python", run.python === null);
     write("lines", run.lines.join("\n"));
     write("result-facts", "");
     byId("frame").replaceChildren();
@@ -266,6 +263,10 @@
       frame.src = `/report?${run.number}`;
       byId("frame").append(frame);
     }
+    const { lines } = await ask("/python");
+    write("python", lines ?? "");
+    byId("python").closest(".code").hidden = lines === null;
+    show("no-python", lines === null);
     const names = (await (await fetch("/files/names")).text()).trimEnd().split("\n");
     write("result-facts", `${grouped(names.length)} of ${counted(columns.n_features, "column")} kept`);
     byId("names").replaceChildren(...names.slice(0, 400).map((name) => {
@@ -350,7 +351,8 @@
     }
     if (columns && run && run.number !== shownRun) {
       shownRun = run.number;
-      fill(run.settings);
+      asked = await ask("/settings");
+      fill(asked);
       complain("run-error", "");
       list(true);
     }
