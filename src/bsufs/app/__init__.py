@@ -3,7 +3,3 @@
 The page is served to this computer alone. A run is ``bsufs select`` in a process of its own, so
 what it writes is what the shell would write, and the command that is shown repeats it.
 """
-
-from bsufs.app._server import serve
-
-__all__ = ["serve"]

@@ -46,7 +46,7 @@ def run_app(
     Ctrl-C ends it.
     """
     from bsufs._memory import parse_size
-    from bsufs.app import serve
+    from bsufs.app._server import serve
 
     if file is not None:
         if file.exists() and not file.is_file() and file.suffix != ".zarr":

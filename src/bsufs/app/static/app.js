@@ -25,8 +25,8 @@
   // The token has become a cookie: it need not stay in sight.
   history.replaceState(null, "", "/");
 
-  const roles = { "": "as read", number: "as a number", category: "as a category", date: "as a date", ignore: "leave out", "never-keep": "never keep", "must-keep": "always keep", label: "as the label", "adjust-for": "adjust for it" };
-  const unused = new Set(["ignore", "label", "adjust-for", "never-keep"]);
+  const roles = { "": "as read", number: "number", category: "category", date: "date", ignore: "leave out", "never-keep": "never keep", "must-keep": "always keep", label: "label", "adjust-for": "adjust for" };
+  const carried = new Set(["ignore", "label", "adjust-for"]);
   const options = () => Object.entries(roles).map(([value, text]) => new Option(text, value));
   let state = null, columns = null, given = new Map(), shownReading = 0, shownRun = 0, shownResult = 0, upload = null, timer = 0, missed = 0, isOurs = false, asked = null;
 
@@ -115,7 +115,7 @@
     const name = columns.names[at], role = given.get(name) ?? "", row = made("tr");
     row.setAttribute("aria-rowindex", String(place + 2));
     row.classList.toggle("changed", Boolean(role));
-    row.classList.toggle("unused", role ? unused.has(role) : columns.kinds[at] === "left out");
+    row.classList.toggle("unused", role ? carried.has(role) || role === "never-keep" : columns.kinds[at] === "left out");
     const head = made("th", visible(name)), kind = made("td", columns.kinds[at], "kind"), select = made("select");
     head.scope = "row";
     head.dir = "auto";
@@ -151,6 +151,14 @@
     box.scrollTop = 0;
     list(true);
   };
+  const count = () => {
+    const usable = columns.names.filter((name, at) => (given.has(name) ? !carried.has(given.get(name)) : columns.kinds[at] !== "left out")).length;
+    const out = columns.names.length - usable;
+    write("columns-facts", `${counted(usable, "column")} to select from${out ? `, ${grouped(out)} left out` : ""}`);
+    byId("k").max = String(usable);
+    write("k-of", `of ${grouped(usable)}`);
+    compare();
+  };
   const give = (at, role) => {
     const name = columns.names[at];
     if (role) given.set(name, role); else given.delete(name);
@@ -161,13 +169,13 @@
     const at = Number(event.target.dataset.at);
     give(at, event.target.value);
     list(true);
-    body.querySelector(`select[data-at="${at}"]`)?.focus();
-    compare();
+    body.querySelector(`select[data-at="${at}"]`)?.focus({ preventScroll: true });
+    count();
   });
   byId("all-as").addEventListener("change", (event) => {
     for (const at of fitting) give(at, event.target.value);
     list(true);
-    compare();
+    count();
   });
   byId("search").addEventListener("input", filter);
   byId("show").addEventListener("change", filter);
@@ -176,7 +184,6 @@
     show("columns");
     show("select");
     const n = columns.names.length;
-    write("columns-facts", `${counted(columns.n_features, "column")} to select from${columns.n_features < n ? `, ${grouped(n - columns.n_features)} left out` : ""}`);
     const told = columns.notices.map(visible);
     if (columns.carried.length) told.push(`Row names are carried along.`);
     if (columns.scale[1]) told.push(`${columns.scale[0] === "standard" ? "Columns are brought to variance 1 while selecting" : "Columns keep their scale"}: ${visible(columns.scale[1])}.`);
@@ -186,9 +193,8 @@
     kinds.gaps = ["with gaps", columns.gaps.filter(Boolean).length];
     byId("show").replaceChildren(...Object.entries(kinds).filter(([, [, count]]) => count).map(([value, [words, count]]) => new Option(`${words} (${grouped(count)})`, value)), new Option("changed by you", "changed"));
     byId("search").value = "";
-    byId("k").max = String(columns.n_features);
-    write("k-of", `of ${grouped(columns.n_features)}`);
     filter();
+    count();
   };
 
   // 3 Selection
@@ -268,7 +274,7 @@
     byId("python").closest(".code").hidden = lines === null;
     show("no-python", lines === null);
     const names = (await (await fetch("/files/names")).text()).trimEnd().split("\n");
-    write("result-facts", `${grouped(names.length)} of ${counted(columns.n_features, "column")} kept`);
+    write("result-facts", `${counted(names.length, "column")} kept`);
     byId("names").replaceChildren(...names.slice(0, 400).map((name) => {
       const chip = made("li", name);
       chip.dir = "auto";
@@ -355,6 +361,7 @@
       fill(asked);
       complain("run-error", "");
       list(true);
+      count();
     }
     if (columns && run?.status === "failed") complain("run-error", visible(run.error));
     if (columns && run?.status === "done" && run.number !== shownResult) await takeResult();
