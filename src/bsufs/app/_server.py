@@ -13,6 +13,7 @@ import shutil
 import socket
 import tempfile
 import threading
+import traceback
 import webbrowser
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
@@ -35,8 +36,6 @@ with needs("the app", "app"):
 
 HOST = "127.0.0.1"
 _MOST_BYTES_OF_JSON = 2**23
-# Seconds that open connections have to end by themselves.
-_GRACE = 1
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
     "frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -167,6 +166,10 @@ def make_app(session: Session, token: str, port: int) -> Guard:
         status = error.status if isinstance(error, Refusal) else 400
         return JSONResponse({"error": str(error)}, status)
 
+    async def defect(_: Request, error: Exception) -> Response:
+        traceback.print_exception(error)
+        return JSONResponse({"error": "Unexpected: the terminal shows what happened."}, 500)
+
     routes = [
         *(Route(path, asset) for path in _ASSETS),
         Route("/state", state),
@@ -181,9 +184,11 @@ def make_app(session: Session, token: str, port: int) -> Guard:
         Route("/report", report),
         Route("/python", python),
     ]
-    kinds: tuple[Any, ...] = (Refusal, ValueError, OSError, ClientDisconnect)
+    handlers: dict[Any, Any] = dict.fromkeys(
+        (Refusal, ValueError, OSError, ClientDisconnect), refused
+    )
     return Guard(
-        Starlette(routes=routes, exception_handlers=dict.fromkeys(kinds, refused)), token, port
+        Starlette(routes=routes, exception_handlers=handlers | {Exception: defect}), token, port
     )
 
 
@@ -222,10 +227,11 @@ def prepared(
             make_app(session, token, port),
             access_log=False,
             lifespan="off",
-            log_level="error",
+            # What was under way when the app ends is no error; others are printed above.
+            log_level="critical",
             proxy_headers=False,
             server_header=False,
-            timeout_graceful_shutdown=_GRACE,
+            timeout_graceful_shutdown=0,
             ws="none",
         )
         yield uvicorn.Server(config), listening, f"http://{HOST}:{port}/?token={token}"

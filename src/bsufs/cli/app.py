@@ -28,7 +28,7 @@ _EPILOG = """
 def run_app(
     file: Annotated[
         Path | None,
-        typer.Argument(metavar="[TABLE]", help="A table to begin with.", show_default=False),
+        typer.Argument(metavar="TABLE", help="A table to begin with.", show_default=False),
     ] = None,
     port: Annotated[
         int, typer.Option(metavar="NUMBER", help="The port; 0: any that is free.", min=0, max=65535)
