@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from bsufs.inspection import alternatives, explain, make_report
     from bsufs.purposes import select
     from bsufs.selectors import BSUFS, ClusterAlignment, NeighborAlignment, SparsityPath, bsufs_path
+    from bsufs.table_selector import TableSelector
     from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
 __version__ = "0.1.0.dev0"
@@ -20,6 +21,7 @@ __all__ = [
     "LabelFreeSearch",
     "NeighborAlignment",
     "SparsityPath",
+    "TableSelector",
     "__version__",
     "alternatives",
     "bsufs_path",
@@ -36,6 +38,7 @@ _HOMES = {
     "LabelFreeSearch": "bsufs.tuning",
     "NeighborAlignment": "bsufs.selectors",
     "SparsityPath": "bsufs.selectors",
+    "TableSelector": "bsufs.table_selector",
     "alternatives": "bsufs.inspection",
     "bsufs_path": "bsufs.selectors",
     "explain": "bsufs.inspection",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import os
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,10 @@ from bsufs.selectors import ClusterAlignment, ColumnSubset, NeighborAlignment
 from bsufs.selectors._base import BaseSelector
 from bsufs.selectors._dask_input import is_dask
 from bsufs.selectors._data import FitData
-from bsufs.tables._prepare import Units
+from bsufs.selectors._validation import non_finite
+from bsufs.table_selector import TableSelector, table_of
+from bsufs.tables._kinds import Kind
+from bsufs.tables._prepare import Missing, Units
 
 PURPOSES: dict[str, type[BaseSelector]] = {
     "clusters": ClusterAlignment,
@@ -49,14 +54,18 @@ def select(
     *,
     purpose: str = "clusters",
     scale_columns: str = "auto",
+    ignore: Sequence[str] = (),
+    kinds: Mapping[str, Kind] | None = None,
+    missing: Missing | None = None,
     **parameters: Any,
-) -> BaseSelector:
+) -> BaseSelector | TableSelector:
     """Select the columns of a table that serve a purpose best, without labels.
 
     Parameters
     ----------
-    X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
-        The data: finite numbers, at least two rows.
+    X : data frame, path-like, array, sparse matrix or Dask collection
+        The table, or the file that holds it, at least two rows. A data frame or a file may have
+        columns of all kinds, and gaps; a data frame of finite numbers is taken as it is.
     k : int, float or "auto", default="auto"
         How many columns to keep: a number, a share of all, or "auto", see the selector.
     purpose : {"clusters", "reconstruction", "neighbors"}, default="clusters"
@@ -67,15 +76,21 @@ def select(
         Whether columns are brought to variance 1 before: "auto" does so where one varies ten times
         as much as the median column or has more than half of all variance, unless most entries are
         zero, as in counts. Sparse matrices and Dask collections are taken as they are.
+    ignore : sequence of str, default=()
+        Columns of a data frame or file that are no features.
+    kinds : mapping of str to {"number", "category", "date"}, optional
+        What columns of a data frame or file are, whatever they look like.
+    missing : {"error", "median", "drop-rows", "drop-columns"}, optional
+        What to do about gaps of a data frame or file; they are filled with medians by default.
     **parameters
         Parameters of the selector, such as `must_keep`.
 
     Returns
     -------
-    selector
+    selector or TableSelector
         The fitted selector: `selected_features_` are the columns, best first, `transform` reduces a
         table to them, in its own units; `scale_columns_` says what was done to the columns, and
-        why.
+        why. For files and data frames with more than finite numbers it is a `TableSelector`.
 
     Examples
     --------
@@ -95,6 +110,12 @@ def select(
             f"scale_columns must be 'auto', 'none' or 'standard', got {scale_columns!r}."
         )
     selector = selector_for(purpose, k, **parameters)
+    asked: dict[str, Any] = {"ignore": ignore, "kinds": kinds or {}, "missing": missing}
+    if _is_table(X) or (any(asked.values()) and hasattr(X, "columns")):
+        return TableSelector(selector).fit(table_of(X, selector, scale=scale_columns, **asked))
+    for name, value in asked.items():
+        if value:
+            raise ValueError(f"{name} is for data frames and files, got {type(X).__name__} for X.")
     if scale_columns == "none" or sparse.issparse(X) or is_dask(X):
         if scale_columns == "standard":
             raise ValueError(
@@ -118,3 +139,13 @@ def select(
         selector.fit(data)
     selector.scale_columns_ = done
     return selector
+
+
+def _is_table(X: Any) -> bool:
+    """Tell whether X is a file, or a data frame that holds more than finite numbers."""
+    if isinstance(X, str | os.PathLike):
+        return True
+    if not hasattr(X, "columns") or is_dask(X) or not all(isinstance(n, str) for n in X.columns):
+        return False
+    cells = np.asarray(X)
+    return cells.dtype.kind not in "uif" or non_finite(cells) is not None

@@ -17,7 +17,7 @@ import json, pathlib, sys
 pathlib.Path(sys.argv[3]).write_text(json.dumps({"names": ["a", "b"], "kinds": ["number"] * 2,
     "memory": 1, "can_stream": True}))
 """
-COMMANDS = [("GET", "/state"), ("GET", "/columns"), ("GET", "/report"), ("GET", "/python"),
+COMMANDS = [("GET", "/state"), ("GET", "/columns"), ("GET", "/report"),
             ("GET", "/settings"), ("GET", "/files/output"),
             ("PUT", "/table?name=a.csv"), ("PUT", "/groups"), ("POST", "/run"), ("POST", "/read"),
             ("POST", "/cancel"), ("GET", "/app.js"), ("GET", "/nothing")]  # fmt: skip
@@ -216,7 +216,7 @@ def test_no_file_but_those_of_the_run(client, work, tmp_path):
     secret.write_text("a,b\n1,2\n", encoding="utf-8")
     for key in ("output", "..%2F1%2Fa.csv", "%2Fetc%2Fpasswd", str(secret).replace("/", "%2F")):
         assert client.ask("GET", f"/files/{key}").status == 404
-    for path in ("/report", "/settings", "/python", "/columns"):
+    for path in ("/report", "/settings", "/columns"):
         assert client.ask("GET", path).status == 404
     assert client.ask("GET", "/app/../_server.py").status == 404
 

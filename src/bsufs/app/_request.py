@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
@@ -174,78 +173,3 @@ def shell_words(
 def _option(option: str, value: str) -> list[str]:
     """Return an option and its value, which is a value whatever it begins with."""
     return [f"{option}={value}"] if value.startswith("-") else [option, value]
-
-
-def python_lines(table: str, settings: Settings, reading: Reading, categories: bool) -> str | None:
-    """Return lines of Python that write the same reduced table; None where there are none.
-
-    The command alone knows what to adjust for in text, and gives groups to every method.
-    """
-    from bsufs.purposes import PURPOSES
-
-    method = PURPOSES[settings.purpose]
-    can = method().get_params()
-    grouped = settings.group_file or bool(settings.group_by)
-    if "groups" not in can and (grouped or categories):
-        return None
-    if settings.names("adjust-for") or (settings.center_rows and "center_rows" not in can):
-        return None
-    roles = {role: settings.names(role) for role in ROLES}
-    kinds = {name: kind for name, kind in settings.roles.items() if kind in _KINDS}
-    given: dict[str, Any] = {
-        "ignore": roles["ignore"],
-        "label": next(iter(roles["label"]), None),
-        "kinds": kinds,
-        "missing": settings.missing if settings.missing != "median" else None,
-    }
-    opened = _arguments({**given, "scale": settings.scale, **reading.options})
-    chosen: dict[str, str] = {
-        name: f"table.places([table.names.index(name) for name in {roles[role]!r}])"
-        for name, role in (("must_keep", "must-keep"), ("never_keep", "never-keep"))
-        if roles[role]
-    }
-    lines = [f"from bsufs.selectors import {method.__name__}"]
-    lines += ["from bsufs.tables import open_table, write_table", ""]
-    lines += [f"table = open_table({table!r}{opened})"]
-    k = repr(settings.k) if settings.k == "auto" else settings.k
-    if grouped:
-        lines += _group_lines(settings)
-        chosen["groups"] = "groups"
-    elif categories:
-        chosen["groups"] = "table.groups"
-    if "random_state" in can:
-        chosen["random_state"] = str(settings.seed)
-    if settings.center_rows:
-        chosen["center_rows"] = "True"
-    lines += [f"selector = {method.__name__}(", f"    {k},"]
-    lines += [f"    {name}={value}," for name, value in chosen.items()]
-    lines += [")", "selector.fit(table.values)"]
-    lines += ["kept = selector.get_support(indices=True)"]
-    if categories:
-        lines += ["if table.groups is not None:", "    kept = sorted(set(table.groups[kept]))"]
-    output = output_names(table, False)["output"]
-    return "\n".join([*lines, f"write_table(table, {output!r}, kept)", ""])
-
-
-_KINDS = ("number", "category", "date")
-
-
-def _arguments(given: Mapping[str, Any]) -> str:
-    said = {name: value for name, value in given.items() if value or value is False}
-    return "".join(f", {name}={value!r}" for name, value in said.items())
-
-
-def _group_lines(settings: Settings) -> list[str]:
-    """Return lines that give each column of the matrix the name of its group."""
-    if settings.group_file:
-        lines = ["import csv", "", f"with open({GROUPS_FILE!r}, encoding='utf-8-sig') as file:"]
-        lines += ["    group_of = dict(map(str.strip, row) for row in csv.reader(file) if row)"]
-        lines += ["groups = [group_of.get(name, name) for name in table.names]"]
-    else:
-        mark = settings.group_by
-        lines = [f"groups = [name.rpartition({mark!r})[0] or name for name in table.names]"]
-    return [
-        *lines,
-        "if table.groups is not None:",
-        "    groups = [groups[i] for i in table.groups]",
-    ]

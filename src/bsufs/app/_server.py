@@ -146,10 +146,6 @@ def make_app(session: Session, token: str, port: int) -> Guard:
     async def last_settings(_: Request) -> Response:
         return JSONResponse(asdict(session.settings))
 
-    async def python(_: Request) -> Response:
-        # The first time it takes a while: what a method can do is looked up in it.
-        return JSONResponse({"lines": await run_in_threadpool(session.python)})
-
     async def cancel(_: Request) -> Response:
         await run_in_threadpool(session.cancel)
         return JSONResponse(session.state())
@@ -182,7 +178,6 @@ def make_app(session: Session, token: str, port: int) -> Guard:
         Route("/cancel", cancel, methods=["POST"]),
         Route("/files/{key}", download),
         Route("/report", report),
-        Route("/python", python),
     ]
     handlers: dict[Any, Any] = dict.fromkeys(
         (Refusal, ValueError, OSError, ClientDisconnect), refused

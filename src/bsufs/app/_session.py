@@ -14,15 +14,7 @@ from typing import Any
 
 from bsufs._memory import available_memory, size_in_words
 from bsufs.app._jobs import Job
-from bsufs.app._request import (
-    GROUPS_FILE,
-    Reading,
-    Settings,
-    output_names,
-    python_lines,
-    safe_name,
-    shell_words,
-)
+from bsufs.app._request import GROUPS_FILE, Reading, Settings, output_names, safe_name, shell_words
 
 COLUMNS_FILE = "columns.json"
 # A fit and its report take about so many times what the numbers of the table do.
@@ -201,15 +193,6 @@ class Session:
             raise Refusal(404, "Nothing was run.")
         return self._settings
 
-    def python(self) -> str | None:
-        """Return lines of Python that do what the last run did; None where there are none."""
-        roles = self.settings.roles
-        kinds = zip(self._facts["names"], self._facts["kinds"], strict=True)
-        categories = "category" in roles.values() or any(
-            kind == "category" and roles.get(name, kind) in _STAYS for name, kind in kinds
-        )
-        return python_lines(self._path, self._settings, self._reading, categories)
-
     def _check_memory(self, settings: Settings) -> None:
         needed, free = TIMES_THE_TABLE * self._facts["memory"], available_memory()
         if needed <= free or (self._facts["can_stream"] and not settings.report):
@@ -254,7 +237,3 @@ class Session:
         place = self._folder / str(self._number)
         place.mkdir(mode=0o700)
         return place
-
-
-# Roles that leave a category what it is.
-_STAYS = ("category", "must-keep", "never-keep")

@@ -125,7 +125,7 @@ class Judge:
         """Return the line of a method that succeeded."""
         measured = [self._measures(chosen, chosen if first is None else first) for chosen in draws]
         means = {key: float(np.mean([one[key] for one in measured])) for key in measured[0]}
-        n_features = len(self.found.by_feature(draws[0])[0])
+        n_features = len(self.found.table.by_feature(draws[0])[0])
         sizes = {"n_features": n_features, "n_rows": n_rows, "draws": len(draws)}
         return self.failure(name, None) | sizes | {"seconds": seconds} | means
 

@@ -75,29 +75,7 @@ class Input:
     @cached_property
     def kept_together(self) -> Groups | None:
         """Columns of the matrix that belong together: groups that were given, and categories."""
-        table, given = self.table, self.groups or {}
-        if table.groups is None:
-            return self.groups
-        grouped = {feature for members in given.values() for feature in members}
-        widths = np.bincount(table.groups)
-        categories = {
-            # A group may have the name of a category that is not in it.
-            f"{name} (category)" if name in given else name: [feature]
-            for feature, name in enumerate(table.names)
-            if widths[feature] > 1 and feature not in grouped
-        }
-        together = given | categories
-        return {name: table.places(members).tolist() for name, members in together.items()}
-
-    def by_feature(self, columns: Indices) -> tuple[Indices, Indices]:
-        """Return the features of some columns, best first, and where each of them ends."""
-        if self.table.groups is None:
-            return columns, np.arange(columns.size)
-        of = self.table.groups[columns]
-        features, last = np.unique(of[::-1], return_index=True)
-        ends = of.size - 1 - last
-        order = np.argsort(ends)
-        return features[order], ends[order]
+        return self.table.kept_together(self.groups)
 
     @property
     def seen(self) -> FitData:
@@ -208,7 +186,7 @@ class Input:
             self._say_unclustered(needed)
             return {}
         self.console.say("k-means on all columns is left out: it needs the whole table in memory")
-        selected = np.concatenate(list(self.table.batches(self.by_feature(best_first)[0])))
+        selected = np.concatenate(list(self.table.batches(self.table.by_feature(best_first)[0])))
         return {"selected": cluster(selected, classes, seed)}
 
     def _say_unclustered(self, needed: int) -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from scipy import sparse
-
 from bsufs._threads import at_most_threads
 from bsufs.cli._input import Input
+from bsufs.cli._script import python_lines
 
 if TYPE_CHECKING:
     from bsufs.inspection import Alternative, Comparison
@@ -35,17 +34,6 @@ def make_page(
         facts["Adjusted for"] = ", ".join(adjust_for)
     if given.center_rows:
         facts["Rows"] = "their means over the columns were taken off first"
-    settings = "with_mean=False" if sparse.issparse(found.data.X) else ""
-    scaling = (
-        "from sklearn.preprocessing import StandardScaler\n\n"
-        f"X = StandardScaler({settings}).fit_transform(X)\n"
-    )
-    preparation = scaling if found.table.scale == "standard" else ""
-    if found.nuisance is not None:
-        preparation += (
-            f"# What was taken off first: adjust_for=table[{adjust_for}], "
-            f"center_rows={given.center_rows}\n"
-        )
     with found.console.busy("writing the report"), at_most_threads(given.jobs):
         report = make_report(
             selector,
@@ -56,7 +44,7 @@ def make_page(
             alternatives=alternatives,
             about=facts,
             command=given.command,
-            preparation=preparation or None,
+            script=python_lines(given, found, getattr(selector, "best_estimator_", selector)),
             progress=found.console.progress,
         )
     return str(report)

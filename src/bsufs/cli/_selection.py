@@ -20,6 +20,7 @@ from bsufs.cli._console import Console, as_csv
 from bsufs.cli._groups import column_costs
 from bsufs.cli._input import Input, open_input
 from bsufs.cli._page import make_page
+from bsufs.cli._script import python_lines
 
 if TYPE_CHECKING:
     from bsufs.inspection import Alternative
@@ -89,7 +90,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         best_first = found.fit(fitted)
         seconds = time.perf_counter() - start
         selector = fitted.best_estimator_ if given.tune else fitted
-        features, ends = found.by_feature(best_first)
+        features, ends = found.table.by_feature(best_first)
         variances, curve = found.variances_and_curve(selector, best_first)
         clustering = {}
         if classes is not None:
@@ -132,6 +133,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         "tuning": tuning.tuning_document(fitted) if given.tune else None,
         "comparison": None,
         "alternatives": None,
+        "python": python_lines(given, found, selector),
     }
     _tell(document, table.names, shares, console)
     found.say_what_rows_share(selector)
@@ -142,7 +144,7 @@ def _columns(found: Input, selector: Any) -> dict[str, dict[str, Any]]:
     """Return for every column of the table what it was taken as, and what came of it."""
     table, groups = found.table, found.groups or {}
     n_columns = len(table.matrix_names)
-    order, _ = found.by_feature(np.argsort(selector.ranking_[:n_columns]))
+    order, _ = found.table.by_feature(np.argsort(selector.ranking_[:n_columns]))
     of = np.arange(n_columns) if table.groups is None else table.groups
     score = np.full(table.n_features, -np.inf)
     np.maximum.at(score, of, selector.scores_[:n_columns])

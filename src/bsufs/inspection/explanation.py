@@ -221,9 +221,11 @@ def _clusters_told_apart(found: FeatureFindings, rank: int) -> str:
     if levels:
         counts = np.zeros((found.clusters.sizes.size, len(levels)))
         np.add.at(counts, (found.clusters.labels, values.astype(int)), 1)
+        shares = (counts / counts.sum(axis=1, keepdims=True)).tolist()
         parts = [
-            f"{shortened(levels[most], _SHORT_WIDTH)} in cluster {number}"
-            for number, most in enumerate(counts.argmax(axis=1).tolist(), start=1)
+            f"{shortened(levels[most], _SHORT_WIDTH)} ({shares[cluster][most]:.0%}) in cluster "
+            f"{cluster + 1}"
+            for cluster, most in enumerate(counts.argmax(axis=1).tolist())
         ]
         return f"most often {listed(parts)}"
     values = standardized(values[:, None])[:, 0]

@@ -27,6 +27,7 @@ from bsufs.selectors._columns import column_variances
 from bsufs.selectors._data import FitData
 from bsufs.selectors._nuisance import adjusted_columns, as_codes
 from bsufs.solvers.components import common_level_in_words
+from bsufs.table_selector import TableSelector
 
 # Column blocks of about this many bytes, so that temporary arrays stay small beside X.
 _BLOCK_BYTES = 32 * 2**20
@@ -158,6 +159,9 @@ class Findings:
                 "subsample must be a share of the rows between 0 and 1, got "
                 f"{self.subsample}. 0.5 is usual."
             )
+        if isinstance(self.selector, TableSelector):
+            self.X = None if self.X is None else self.selector.fitted_data(self.X)
+            self.selector = self.selector.selector_
         self.search = self.selector
         self.selector = getattr(self.search, "best_estimator_", self.search)
         check_is_fitted(self.selector)

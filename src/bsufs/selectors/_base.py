@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import estimator_html_repr
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -24,7 +23,7 @@ from bsufs.selectors._dask_input import check_columns, chosen_columns, is_dask
 from bsufs.selectors._data import ColumnProblem, FitData
 from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._groups import Groups, parsed_budget
-from bsufs.selectors._html import selection_html
+from bsufs.selectors._html import ShownInNotebooks
 from bsufs.selectors._nuisance import adjusted_columns, as_codes
 from bsufs.selectors._validation import (
     checked_weight,
@@ -116,7 +115,7 @@ class LazyTransform:
 
 
 # scikit-learn has no type hints, so its classes are Any to the type checker.
-class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class BaseSelector(LazyTransform, ShownInNotebooks, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Base class of the selectors: a subclass scores the features, this class does the rest.
 
     A subclass implements `_fit`, which sets the attributes that are its own and returns the scores
@@ -379,16 +378,6 @@ class BaseSelector(LazyTransform, SelectorMixin, BaseEstimator):  # type: ignore
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accepts_sparse
         return tags
-
-    def _repr_html_inner(self) -> str:
-        """Return what a notebook shows: of a fitted selector what it found."""
-        return selection_html(self) if hasattr(self, "support_") else estimator_html_repr(self)
-
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
-        if "text/html" in bundle:
-            bundle["text/html"] = self._repr_html_inner()
-        return bundle
 
 
 @dataclass(repr=False, eq=False)

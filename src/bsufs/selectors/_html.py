@@ -22,6 +22,20 @@ _CHIP = (
 )
 
 
+class ShownInNotebooks:
+    """Lets a notebook show what a fitted selector has found."""
+
+    def _repr_html_inner(self) -> str:
+        return selection_html(self) if hasattr(self, "support_") else estimator_html_repr(self)
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        inherited: Any = super()
+        bundle: dict[str, str] = inherited._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
+
+
 def selection_html(selector: Any) -> str:
     """Return a fitted selector as HTML, with scikit-learn's diagram folded in."""
     chosen, d = selector.selected_features_, selector.n_features_in_

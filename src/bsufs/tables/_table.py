@@ -319,6 +319,32 @@ class Table:
         ranges = [np.arange(starts[one], ends[one]) for one in numbers]
         return np.concatenate([np.empty(0, np.intp), *ranges])
 
+    def by_feature(self, columns: Indices) -> tuple[Indices, Indices]:
+        """Return the features of columns of the matrix, best first, and where each ends."""
+        if self.groups is None:
+            return columns, np.arange(columns.size)
+        of = self.groups[columns]
+        features, last = np.unique(of[::-1], return_index=True)
+        ends = of.size - 1 - last
+        order = np.argsort(ends)
+        return features[order], ends[order]
+
+    def kept_together(self, given: Mapping[Any, Sequence[int]] | None) -> Any:
+        """Return the columns of the matrix in each group: of features, as given, or a category."""
+        if self.groups is None:
+            return given
+        given = given or {}
+        grouped = {feature for members in given.values() for feature in members}
+        widths = np.bincount(self.groups)
+        categories = {
+            # A group may have the name of a category that is not in it.
+            f"{name} (category)" if name in given else name: [feature]
+            for feature, name in enumerate(self.names)
+            if widths[feature] > 1 and feature not in grouped
+        }
+        together = {**given, **categories}
+        return {name: self.places(members).tolist() for name, members in together.items()}
+
     def _read_all(self, columns: Sequence[Column], reader: NumericColumns | None = None) -> Any:
         try:
             return self._stacked(columns, reader)

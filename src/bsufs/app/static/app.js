@@ -269,14 +269,11 @@
       frame.src = `/report?${run.number}`;
       byId("frame").append(frame);
     }
-    const { lines } = await ask("/python");
-    write("python", lines ?? "");
-    byId("python").closest(".code").hidden = lines === null;
-    show("no-python", lines === null);
-    const names = (await (await fetch("/files/names")).text()).trimEnd().split("\n");
-    write("result-facts", `${counted(names.length, "column")} kept`);
-    byId("names").replaceChildren(...names.slice(0, 400).map((name) => {
-      const chip = made("li", name);
+    const result = await ask("/files/json");
+    write("python", result.python);
+    write("result-facts", `${grouped(result.selected.length)} of ${counted(result.n_features, "column")} kept`);
+    byId("names").replaceChildren(...result.selected.slice(0, 400).map(({ name }) => {
+      const chip = made("li", visible(name));
       chip.dir = "auto";
       return chip;
     }));

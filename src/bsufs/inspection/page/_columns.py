@@ -44,8 +44,9 @@ def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, 
         "correlation": _numbers(100 * correlation, 0),
         "variance": _numbers(100 * found.variance_share, 4, significant=True),
         "explained": _numbers(100 * found.curve, 1),
-        "redundancy": _numbers(found.redundancy, 3),
-        "agreement": [[k, round(value, 3)] for k, value in found.agreement.items()],
+        # Rounded once, as the tiles above the table are.
+        "redundancy": [float(f"{value:.2f}") for value in found.redundancy.tolist()],
+        "agreement": [[k, float(f"{value:.2f}")] for k, value in found.agreement.items()],
     }
     if not np.isnan(found.stability.frequency).any():
         shown["again"] = _numbers(100 * found.stability.frequency, 0)

@@ -28,6 +28,7 @@ from bsufs.inspection.page._columns import alike, columns_of, packed
 from bsufs.inspection.page._pictures import overlap_map, pictures
 from bsufs.inspection.page._templates import rendered
 from bsufs.metrics.label_free import column_numbers
+from bsufs.table_selector import TableSelector
 from bsufs.tuning.criteria import CRITERIA
 
 _MOST_CANDIDATES = 100
@@ -90,7 +91,7 @@ def make_report(
     alternatives: Sequence[Alternative] = (),
     about: Mapping[str, Any] | None = None,
     command: str | None = None,
-    preparation: str | None = None,
+    script: str | None = None,
     notes: Sequence[str] = (),
     display: bool = False,
     progress: Callable[[str], None] = lambda detail: None,
@@ -124,8 +125,8 @@ def make_report(
         More lines on the data, such as where they came from.
     command : str, optional
         The command that repeats it; lines of Python by default.
-    preparation : str, optional
-        Lines of Python that turn the numbers of the table into X, where they are not X itself.
+    script : str, optional
+        Lines of Python that repeat it; by default they fit the selector to X.
     notes : sequence of str, default=()
         Sentences that a reader should see first.
     display : bool, default=False
@@ -161,7 +162,6 @@ def make_report(
         comparison = Comparison(comparison)
     shown = FeatureFindings(found)
     others = {} if comparison is None else _other_selections(shown, comparison)
-    is_public = hasattr(bsufs.selectors, found.method)
     table = (about or {}).get("Table")
     page = rendered(
         found=shown,
@@ -177,8 +177,7 @@ def make_report(
         overlap=overlap_map({found.method: shown.support, **others}) if others else None,
         columns=packed(columns_of(shown, others)),
         command=command,
-        preparation=preparation,
-        module="bsufs.selectors" if is_public else type(found.selector).__module__,
+        lines=script or _script(selector, found.selector),
         versions={
             "bsufs": bsufs.__version__,
             "Python": platform.python_version(),
@@ -239,6 +238,21 @@ def _changed_parameters(selector: Any) -> dict[str, str]:
     defaults = {name: repr(parameter.default) for name, parameter in signature.items()}
     words = {name: repr(value) for name, value in selector.get_params(deep=False).items()}
     return {name: value for name, value in words.items() if value != defaults.get(name)}
+
+
+def _script(given: Any, selector: Any) -> str:
+    """Return lines of Python that fit a selector again."""
+    of_table = isinstance(given, TableSelector)
+    selector = given.selector if of_table else selector
+    name = type(selector).__name__
+    is_public = hasattr(bsufs.selectors, name)
+    lines = [f"from {'bsufs.selectors' if is_public else type(selector).__module__} import {name}"]
+    settings = _changed_parameters(selector).items()
+    call = f"{name}({', '.join(f'{key}={shortened(value, 200)}' for key, value in settings)})"
+    if of_table:
+        lines.insert(0, "from bsufs import TableSelector")
+        call = f"TableSelector({call})"
+    return "\n".join([*lines, "", f"selector = {call}.fit(X)", "selector.transform(X)"])
 
 
 def _data_in_numbers(found: FeatureFindings) -> dict[str, str]:
