@@ -27,14 +27,7 @@ _MEND = 2
 class Job:
     """Starts at once; ends by itself, by an error, or when it is stopped.
 
-    Parameters
-    ----------
-    words : sequence of str
-        Arguments of the worker.
-    folder : Path
-        Where it works.
-    when_done : callable
-        Called, in another thread, before it is known to have ended well.
+    `when_done` is called, in another thread, before it is known to have ended well.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What the page asks for, as the words of a shell and as lines of Python."""
+"""What the page asks for, as the words of a shell."""
 
 from __future__ import annotations
 
@@ -74,11 +74,9 @@ class Reading(Parsed):
     @property
     def options(self) -> dict[str, Any]:
         """What `open_table` is given besides the file."""
-        mark = "\t" if self.delimiter == "\\t" else self.delimiter
-        given = {"transpose": self.transpose, "delimiter": mark, "array": self.array}
-        return {name: value for name, value in given.items() if value} | (
-            {} if self.header else {"header": False}
-        )
+        mark = "\t" if self.delimiter == "\\t" else self.delimiter or None
+        given = {"transpose": self.transpose, "header": self.header}
+        return given | {"delimiter": mark, "array": self.array or None}
 
     def words(self) -> list[str]:
         """Return the options of the command."""

@@ -70,9 +70,6 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        if scope["type"] != "http":
-            await send({"type": f"{scope['type']}.close"})
-            return
         request = Request(scope)
         named = request.query_params.get("token", "") if request.url.path == "/" else ""
         has_token = self._fits(named)
@@ -179,12 +176,9 @@ def make_app(session: Session, token: str, port: int) -> Guard:
         Route("/files/{key}", download),
         Route("/report", report),
     ]
-    handlers: dict[Any, Any] = dict.fromkeys(
-        (Refusal, ValueError, OSError, ClientDisconnect), refused
-    )
-    return Guard(
-        Starlette(routes=routes, exception_handlers=handlers | {Exception: defect}), token, port
-    )
+    expected = (Refusal, ValueError, OSError, ClientDisconnect)
+    handlers: dict[Any, Any] = dict.fromkeys(expected, refused) | {Exception: defect}
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), token, port)
 
 
 def _length(request: Request) -> int | None:
@@ -240,21 +234,7 @@ def prepared(
 def serve(
     file: Path | None, port: int, limit: int, open_browser: bool, say: Callable[[str], None]
 ) -> None:
-    """Serve the page until Ctrl-C.
-
-    Parameters
-    ----------
-    file : Path or None
-        A table to begin with.
-    port : int
-        The port, 0 for any that is free.
-    limit : int
-        How many bytes an upload may have.
-    open_browser : bool
-        Whether to open the page.
-    say : callable
-        Told the address.
-    """
+    """Serve the page until Ctrl-C, and say where; port 0 stands for any that is free."""
     with prepared(file, port, limit) as (server, listening, address):
         say(address)
         if open_browser:

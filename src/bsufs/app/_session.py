@@ -31,16 +31,9 @@ class Refusal(Exception):
 
 
 class Session:
-    """All that every tab shows; its files are in one private folder.
+    """All that every tab shows; its files are in one folder, which nobody else may enter.
 
-    Parameters
-    ----------
-    folder : Path
-        The folder, which nobody else may enter.
-    limit : int
-        How many bytes an upload may have.
-    file : Path, optional
-        A table to begin with: the only file outside of the folder that is ever opened.
+    A table that is named at the start is the only file outside of it that is ever opened.
     """
 
     def __init__(self, folder: Path, limit: int, file: Path | None = None) -> None:
@@ -173,6 +166,7 @@ class Session:
             if not self._facts:
                 raise Refusal(409, "The table could not be read, so there is nothing to select.")
             self._check_memory(settings)
+            self._run = None
             keep = {self._path, COLUMNS_FILE, GROUPS_FILE}
             for file in place.iterdir():
                 if file.name not in keep:

@@ -47,6 +47,8 @@ def _tell(doing: str, detail: str) -> None:
 
 def _write_columns(path: str, target: str, options: dict[str, Any]) -> None:
     """Write how the columns of a table were read, as the app shows it."""
+    from scipy.sparse import issparse
+
     from bsufs.cli._program import EXPECTED, report_error
     from bsufs.tables import open_table
 
@@ -56,6 +58,8 @@ def _write_columns(path: str, target: str, options: dict[str, Any]) -> None:
             table = open_table(path, scale="auto", progress=console.progress, **options)
     except EXPECTED as error:
         sys.exit(report_error(error, False, "bsufs"))
+    numbers: Any = table.values if table.is_held else None
+    n_cells = numbers.nnz if issparse(numbers) else (table.n_rows or 0) * len(table.matrix_names)
     document = {
         "names": [column.name for column in table.columns],
         "kinds": [column.kind for column in table.columns],
@@ -67,7 +71,7 @@ def _write_columns(path: str, target: str, options: dict[str, Any]) -> None:
         "n_features": table.n_features,
         "notices": [shortened(notice, _WIDEST) for notice in table.rows.notices],
         "scale": [table.scale, table.why_scaled],
-        "memory": 8 * (table.n_rows or 0) * len(table.matrix_names),
+        "memory": 8 * n_cells,
         "can_stream": table.rows.memory_to_hold is not None,
     }
     Path(target).write_text(json.dumps(document), encoding="utf-8")
