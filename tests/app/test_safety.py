@@ -211,6 +211,21 @@ def test_too_little_memory_is_said_before(work, client, monkeypatch):
     assert client.post("/run", {"report": False}).status == 200
 
 
+def test_a_file_of_groups(work, client, monkeypatch):
+    work(READS)
+    client.upload("a.csv", b"a,b\n1,2\n")
+    client.until(lambda state: state["reading"]["status"] == "done")
+    answer = client.post("/run", {"group_file": True})
+    assert answer.status == 409
+    assert "none was chosen" in json.loads(answer.body)["error"]
+    assert client.ask("PUT", "/groups", b"a,g\nb,g\n").status == 200
+    monkeypatch.setattr(_session, "MOST_BYTES_OF_GROUPS", 3)
+    assert client.ask("PUT", "/groups", b"a,g\n").status == 413
+    work(ENDLESS)
+    assert client.post("/run", {"group_file": True}).status == 200
+    assert "--groups groups.csv" in client.state()["run"]["command"]
+
+
 def test_no_file_but_those_of_the_run(client, work, tmp_path):
     secret = tmp_path / "secret.csv"
     secret.write_text("a,b\n1,2\n", encoding="utf-8")

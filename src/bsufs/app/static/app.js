@@ -315,7 +315,6 @@
       bar("reading-bar", reading.share);
     }
     show("as-read", Boolean(table) && !isReading && !upload);
-    byId("as-read").open ||= reading?.status === "failed";
     show("run", isRunning);
     byId("go").disabled = isRunning;
     if (isRunning) {
@@ -346,6 +345,8 @@
         again["no-header"].checked = !old.header;
         again.delimiter.value = old.delimiter;
         again.array.value = old.array;
+        byId("as-read").open = reading.status === "failed";
+        byId("groups-file").value = "";
         given = new Map();
         columns = reading.status === "done" ? await ask("/columns") : null;
         if (columns) takeColumns();
