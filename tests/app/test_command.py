@@ -9,9 +9,11 @@ from pathlib import Path
 from urllib.request import urlopen
 
 import pytest
-from tests.app.conftest import Client
+from tests.app.server import NEEDED, Client
 
 from bsufs.cli._program import run
+
+pytest.importorskip(**NEEDED)
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="a process cannot be sent these signals")

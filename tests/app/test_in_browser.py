@@ -7,7 +7,7 @@ import shutil
 import signal
 
 import pytest
-from tests.app.conftest import live
+from tests.app.server import live
 from tests.browser import CHROMIUM, COLORS, contrast, luminance, open_browser
 
 from bsufs.cli._program import run

@@ -5,9 +5,11 @@ import os
 import stat
 
 import pytest
-from tests.app.conftest import live
+from tests.app.server import NEEDED, live
 
-from bsufs.app import _server, _session
+from bsufs.app import _session
+
+_server = pytest.importorskip(**NEEDED)
 
 # A worker that goes on until it is ended.
 ENDLESS = "import time; time.sleep(60)"
