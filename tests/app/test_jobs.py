@@ -16,7 +16,8 @@ from bsufs.app._jobs import Job
 CHATTY = """
 import json, sys
 print(json.dumps(["reading", ""])); print(json.dumps(["reading", "1,000 of 4,000 rows"]))
-print("not JSON"); print(json.dumps(["selecting", ""])); print(json.dumps(["", "refit 3 of 4"]))
+print("not JSON"); print(5); print([1]); print(json.dumps(["selecting", ""]))
+print(json.dumps(["", "refit 3 of 4"]))
 print("said\\x1b[2J", file=sys.stderr); print("x" * 3_000_000, file=sys.stderr)
 sys.exit(int(sys.argv[1]))
 """

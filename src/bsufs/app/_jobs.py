@@ -101,8 +101,10 @@ class Job:
     def _follow(self) -> None:
         assert self._process.stdout is not None
         for line in _lines(self._process.stdout):
-            with contextlib.suppress(ValueError):
-                doing, self.detail = json.loads(line)
+            # Whatever else is printed there is no news.
+            with contextlib.suppress(ValueError, TypeError):
+                doing, detail = map(str, json.loads(line))
+                self.detail = detail
                 if doing and (not self.steps or self.steps[-1][0] != doing):
                     self.steps.append((doing, time.monotonic()))
         self._said.join()
