@@ -9,6 +9,7 @@ import bsufs
 from bsufs import ClusterAlignment, TableSelector, explain, make_report, select
 from bsufs.selectors import BSUFS, MaxVariance
 from bsufs.tables import open_table, prepare
+from bsufs.tuning import ConsensusSelector, LabelFreeSearch
 
 pd = pytest.importorskip("pandas", reason="needs the extra tables")
 pytest.importorskip("pyarrow", reason="needs the extra tables")
@@ -78,6 +79,12 @@ def test_any_method_and_an_open_table(frame, tmp_path):
         expected = TableSelector(method).fit(frame).selected_features_
         table = open_table(tmp_path / "t.csv", scale="auto")
         assert TableSelector(clone(method)).fit(table).selected_features_.tolist() == list(expected)
+    inside = ClusterAlignment(2, must_keep="noise", never_keep=[1], adjust_for="day")
+    search = TableSelector(LabelFreeSearch(inside, param_grid={"n_neighbors": [2, 3]})).fit(frame)
+    alone = TableSelector(inside).fit(frame)
+    assert search.selected_features_.tolist() == alone.selected_features_.tolist()
+    consensus = TableSelector(ConsensusSelector(BSUFS(2, must_keep="sort"), n_pairs=2)).fit(frame)
+    assert "sort" in consensus.selected_features_
     table = prepare(frame)
     selector = TableSelector(ClusterAlignment(2)).fit(table)
     groups = [table.names[number] for number in table.groups]
@@ -87,8 +94,13 @@ def test_any_method_and_an_open_table(frame, tmp_path):
 
 def test_it_is_explained_and_shown(frame):
     selector = select(frame, 2)
-    told = explain(selector, frame, n_subsamples=0)
-    assert told["selected"].any()
+    told = explain(selector, frame, n_subsamples=3)
+    assert told["name"].tolist() == frame.columns[told.index].tolist()
+    assert told["name"].tolist()[:2] == selector.selected_features_.tolist()
+    assert told["rank"].tolist() == selector.ranking_[told.index].tolist() == [1, 2, 3, 4, 5]
+    assert "group" not in told
+    grouped = select(frame, 2, groups={"both": ["noise", "sort"]})
+    assert explain(grouped, frame, n_subsamples=0).set_index("name").group["sort=a"] == "both"
     page = make_report(selector, frame, n_subsamples=2)
     assert "2 of 5 columns" in page
     assert "kept 2 of 6 columns" in selector._repr_mimebundle_()["text/html"]

@@ -137,8 +137,8 @@ def affinity(neighbors: Neighbors, weight: str, X: Any = None) -> Any:
         values = np.exp(-neighbors.squared_distances.ravel() / scale)
     else:
         values = _cosines(X, rows, columns)
-    other = rows != columns
-    G = sparse.csr_array((values[other], (rows[other], columns[other])), shape=(n, n))
+    values[rows == columns] = 0.0
+    G = directed_affinity(neighbors.indices, values)
     G = sparse.csr_array(G.maximum(G.T))
     G.eliminate_zeros()
     return G

@@ -20,16 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "ElementPenalty",
-    "RowPenalty",
-    "row_norms",
-    "shrink_factor",
-    "strength_for_threshold",
-    "threshold",
-    "unit_threshold",
-]
-
 Floats = NDArray[np.float64]
 FloatArray = NDArray[np.floating[Any]]
 
@@ -216,8 +206,7 @@ def row_norms(A: ArrayLike, groups: NDArray[np.intp] | None = None) -> Floats:
         unsafe = np.flatnonzero(~((squares >= _SAFE_SQUARE) & (squares < np.inf)))
         unsafe = unsafe[A[unsafe].any(axis=1)]
         if unsafe.size:
-            scale, unit = _scaled_norms(A[unsafe])
-            norms[unsafe] = scale * unit
+            norms[unsafe] = _scaled_norms(A[unsafe])
     return norms
 
 
@@ -232,31 +221,89 @@ def _group_norms(A: FloatArray, groups: NDArray[np.intp]) -> Floats:
     return np.where(np.isinf(scale), scale, total)
 
 
-def _scaled_norms(A: FloatArray) -> tuple[Floats, Floats]:
-    """Return the largest magnitude of every row and the norm of the row divided by it."""
+def _scaled_norms(A: FloatArray) -> Floats:
+    """Return the norms of rows that are not zero, by way of their largest magnitudes."""
     rows = A.astype(np.float64, copy=False)
     scale: Floats = np.abs(rows).max(axis=1)
     unit = np.ones_like(scale)
-    # Zero rows, and those with an infinite or undefined element, have their norm in the scale.
-    ordinary = (scale > 0) & (scale < np.inf)
+    # Rows with an infinite or undefined element have their norm in the scale.
+    ordinary = scale < np.inf
     relative = rows[ordinary] / scale[ordinary, np.newaxis]
     unit[ordinary] = np.sqrt(np.einsum("ij,ij->i", relative, relative))
-    return scale, unit
+    return scale * unit
 
 
 class _Penalty:
-    """What both penalties share: a weight times powers of magnitudes, of elements or of rows."""
+    """A weight times powers of magnitudes, of elements or of rows, which may have weights."""
 
     weight: float
     exponent: float
+    row_weights: Floats | None = None
+    groups: NDArray[np.intp] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "weight", _checked_weight(self.weight))
+        object.__setattr__(self, "weight", _finite("weight", self.weight))
         object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
+
+    def _magnitudes(self, A: FloatArray) -> FloatArray:
+        raise NotImplementedError
 
     def threshold(self, step: float) -> float:
         """Return up to which magnitude, or norm of a row of unit row weight, it becomes zero."""
-        return float(threshold(_strength(step, self.weight), self.exponent))
+        return float(threshold(self._strength(step), self.exponent))
+
+    def value(self, A: ArrayLike) -> float:
+        """Return the penalty of a matrix, summed in double precision; 0 if the weight is 0."""
+        magnitude = self._magnitudes(_as_float_array(A)).astype(np.float64, copy=False)
+        if self.weight == 0.0:
+            return 0.0
+        # A zero row costs nothing, not even at an infinite row weight.
+        costly = magnitude != 0
+        magnitude = magnitude[costly]
+        with np.errstate(over="ignore", under="ignore"):
+            square_root = self.exponent == 0.5
+            powers = np.sqrt(magnitude) if square_root else np.power(magnitude, self.exponent)
+            if self.row_weights is not None:
+                omega = self.row_weights[costly]
+                # 0 * inf: a free row whose norm has overflowed.
+                powers = omega * np.where(omega > 0, powers, 0.0)
+            return self.weight * float(powers.sum())
+
+    def prox(self, A: ArrayLike, step: float) -> FloatArray:
+        r"""Return the proximal point of a matrix, in its dtype.
+
+        That is :math:`\arg\min_X \tau h(X) + \frac12 \|X - A\|_F^2` with the step :math:`\tau`.
+        Where rows are penalized every row is a multiple of the row of `A`, in a group by the same
+        factor.
+        """
+        A = _as_float_array(A)
+        strength: float | Floats = self._strength(step)
+        if self.row_weights is not None and (step == 0 or self.weight == 0.0):
+            # No penalty, infinite row weights included: the rule 0 * inf = 0 of `value`.
+            strength = 0.0
+        elif self.row_weights is not None:
+            # Not by the product alone: a step times weight that underflowed is 0.
+            forbidden = np.isinf(self.row_weights)
+            with np.errstate(over="ignore", under="ignore"):
+                strength = strength * np.where(forbidden, 1.0, self.row_weights)
+            strength[forbidden] = np.inf
+        factor = shrink_factor(self._magnitudes(A), strength, self.exponent)
+        factor = factor if self.groups is None else factor[self.groups]
+        if factor.ndim < A.ndim:
+            factor = factor.astype(A.dtype, copy=False)[:, np.newaxis]
+        with np.errstate(under="ignore"):
+            X = A * factor
+        X += 0.0  # turns the -0.0 of a negative element times zero into 0.0
+        return X
+
+    def _strength(self, step: float) -> float:
+        strength = _finite("step", step) * self.weight
+        if strength == math.inf:
+            raise ValueError(
+                f"step times weight must be a finite number, got step={step!r} and "
+                f"weight={self.weight!r}: scale the problem down"
+            )
+        return strength
 
 
 @dataclass(frozen=True)
@@ -289,19 +336,8 @@ class ElementPenalty(_Penalty):
     weight: float
     exponent: float
 
-    def value(self, A: ArrayLike) -> float:
-        """Return the penalty of a matrix of any shape, summed in double precision."""
-        magnitude = np.abs(_as_float_array(A)).astype(np.float64, copy=False)
-        return _total(self.weight, magnitude[magnitude != 0], self.exponent)
-
-    def prox(self, A: ArrayLike, step: float) -> FloatArray:
-        r"""Return the proximal point of a matrix, in its dtype.
-
-        That is :math:`\arg\min_X \tau h(X) + \frac12 \|X - A\|_F^2` with the step :math:`\tau`.
-        """
-        A = _as_float_array(A)
-        factor = shrink_factor(np.abs(A), _strength(step, self.weight), self.exponent)
-        return _shrunk(A, factor)
+    def _magnitudes(self, A: FloatArray) -> FloatArray:
+        return np.abs(A)
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,82 +390,16 @@ class RowPenalty(_Penalty):
         if self.groups is not None:
             object.__setattr__(self, "groups", np.asarray(self.groups, dtype=np.intp))
 
-    def value(self, A: ArrayLike) -> float:
-        """Return the penalty of a matrix, summed in double precision; 0 if the weight is 0."""
-        norms = self._unit_norms(self._conforming(A))
-        # A zero row costs nothing, not even at an infinite row weight.
-        rows = np.flatnonzero(norms)
-        omega = None if self.row_weights is None else self.row_weights[rows]
-        return _total(self.weight, norms[rows], self.exponent, omega)
-
-    def prox(self, A: ArrayLike, step: float) -> FloatArray:
-        r"""Return the proximal point of a matrix, in its dtype.
-
-        That is :math:`\arg\min_X \tau h(X) + \frac12 \|X - A\|_F^2` with the step :math:`\tau`.
-        Every row is a multiple of the row of `A`, in a group by the same factor.
-        """
-        A = self._conforming(A)
-        strength: float | Floats = _strength(step, self.weight)
-        if self.row_weights is not None:
-            if step == 0 or self.weight == 0.0:
-                # No penalty, infinite row weights included: the rule 0 * inf = 0 of `value`.
-                strength = 0.0
-            else:
-                # Not by the product alone: a step times weight that underflowed is 0.
-                forbidden = np.isinf(self.row_weights)
-                with np.errstate(over="ignore", under="ignore"):
-                    strength = strength * np.where(forbidden, 1.0, self.row_weights)
-                strength[forbidden] = np.inf
-        factor = shrink_factor(self._unit_norms(A), strength, self.exponent)
-        factor = factor if self.groups is None else factor[self.groups]
-        return _shrunk(A, factor.astype(A.dtype, copy=False)[:, np.newaxis])
-
-    def _unit_norms(self, A: FloatArray) -> Floats:
-        return row_norms(A) if self.groups is None else _group_norms(A, self.groups)
-
-    def _conforming(self, A: ArrayLike) -> FloatArray:
-        """Return A as a matrix with as many rows, or groups of rows, as there are row weights."""
-        A = _as_matrix(A)
-        n_units, units = A.shape[0], "rows"
-        if self.groups is not None:
-            n_units, units = int(self.groups.max(initial=-1)) + 1, "groups of rows"
-        if self.row_weights is not None and self.row_weights.shape[0] != n_units:
+    def _magnitudes(self, A: FloatArray) -> FloatArray:
+        """Return the norms of rows or groups, as many as there are row weights."""
+        norms = row_norms(A) if self.groups is None else _group_norms(_as_matrix(A), self.groups)
+        if self.row_weights is not None and self.row_weights.size != norms.size:
+            units = "rows" if self.groups is None else "groups of rows"
             raise ValueError(
-                f"row_weights must have one entry for each of the {n_units} {units} of A, "
-                f"got {self.row_weights.shape[0]}"
+                f"row_weights must have one entry for each of the {norms.size} {units} of A, "
+                f"got {self.row_weights.size}"
             )
-        return A
-
-
-def _total(weight: float, magnitude: Floats, s: float, omega: Floats | None = None) -> float:
-    """Return a weighted sum of powers of magnitudes, none of which is zero."""
-    if weight == 0.0:
-        return 0.0
-    with np.errstate(over="ignore", under="ignore"):
-        powers = np.sqrt(magnitude) if s == 0.5 else np.power(magnitude, s)
-        if omega is not None:
-            # 0 * inf: a free row whose norm has overflowed.
-            powers = omega * np.where(omega > 0, powers, 0.0)
-        return weight * float(powers.sum())
-
-
-def _shrunk(A: FloatArray, factor: FloatArray) -> FloatArray:
-    with np.errstate(under="ignore"):
-        X = A * factor
-    X += 0.0  # turns the -0.0 of a negative element times zero into 0.0
-    return X
-
-
-def _strength(step: float, weight: float) -> float:
-    if not (isinstance(step, Real) and 0.0 <= step < math.inf):
-        raise ValueError(f"step must be a finite number >= 0, got {step!r}")
-    strength = float(step) * weight
-    if strength == math.inf:
-        raise ValueError(
-            f"step times weight must be a finite number, got step={step!r} and weight={weight!r}: "
-            "scale the problem down"
-        )
-    return strength
+        return norms
 
 
 def _checked_exponent(exponent: float) -> float:
@@ -438,10 +408,10 @@ def _checked_exponent(exponent: float) -> float:
     return float(exponent)
 
 
-def _checked_weight(weight: float) -> float:
-    if not (isinstance(weight, Real) and 0.0 <= weight < math.inf):
-        raise ValueError(f"weight must be a finite number >= 0, got {weight!r}")
-    return float(weight)
+def _finite(name: str, value: float) -> float:
+    if not (isinstance(value, Real) and 0.0 <= value < math.inf):
+        raise ValueError(f"{name} must be a finite number >= 0, got {value!r}")
+    return float(value)
 
 
 def _checked_strength(strength: ArrayLike, name: str = "strength") -> Floats:

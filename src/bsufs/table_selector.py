@@ -86,18 +86,20 @@ class TableSelector(ShownInNotebooks, SelectorMixin, BaseEstimator):  # type: ig
             The selector itself.
         """
         selector: Any = clone(self.selector)
-        table = X if isinstance(X, Table) else table_of(X, selector)
+        # What runs another selector takes what that one is told of columns.
+        told: Any = getattr(selector, "estimator", None) or selector
+        table = X if isinstance(X, Table) else table_of(X, told)
         self._set_columns(table)
-        adjust_for = getattr(selector, "adjust_for", None)
+        adjust_for = getattr(told, "adjust_for", None)
         if names_columns(adjust_for):
-            selector.set_params(adjust_for=table.others[self._named(adjust_for)])
+            told.set_params(adjust_for=table.others[self._named(adjust_for)])
         for option in ("must_keep", "never_keep"):
-            if getattr(selector, option, None) is not None:
-                selector.set_params(**{option: self._kept_names(selector, option, table)})
-        self.table_, self.selector_ = table, selector
-        data = FitData(table.values, names=table.matrix_names, groups=self._groups_of(selector))
-        self._data = selector._to_be_cleared(data, {})
-        selector.fit(self._data)
+            if getattr(told, option, None) is not None:
+                told.set_params(**{option: self._kept_names(told, option, table)})
+        groups = self._groups_of(told, table)
+        data = FitData(table.values, names=table.matrix_names, groups=groups)
+        self._data = told._to_be_cleared(data, {})
+        self.table_, self.selector_ = table, selector.fit(self._data)
         self._finish()
         return self
 
@@ -128,28 +130,32 @@ class TableSelector(ShownInNotebooks, SelectorMixin, BaseEstimator):  # type: ig
                 )
         return [name for name in names if name not in left_out]
 
-    def _groups_of(self, selector: Any) -> Any:
+    @staticmethod
+    def _groups_of(selector: Any, table: Table) -> Any:
         """Return the columns of the matrix that are kept together, by categories and groups."""
         given = getattr(selector, "groups", None)
         if given is None:
-            return self.table_.kept_together({})
+            return table.kept_together(None)
         selector.set_params(groups=None)
-        groups = Groups.parsed(given, self.table_.n_features, self.table_.names)
+        groups = Groups.parsed(given, table.n_features, table.names)
         members = {
             label: np.flatnonzero(groups.of == number).tolist()
             for number, label in enumerate(groups.labels.tolist())
         }
-        return self.table_.kept_together(members)
+        return table.kept_together(members)
 
     def _finish(self) -> None:
         """Tell by column of the table what was found by column of the matrix."""
         table, selector = self.table_, self.selector_
         best_first = np.argsort(selector.ranking_)
-        features, ends = table.by_feature(best_first)
-        place = {name: number for number, name in enumerate(self.feature_names_in_.tolist())}
-        columns = np.array([place[table.names[feature]] for feature in features.tolist()])
+        _, ends = table.by_feature(best_first)
         best = best_first[np.append(0, ends[:-1] + 1)]
         k, scores = int(np.count_nonzero(selector.support_[best])), selector.scores_[best]
+        place = {name: number for number, name in enumerate(self.feature_names_in_.tolist())}
+        of = np.arange(table.n_features) if table.groups is None else table.groups
+        # The column of the table that each column of the matrix belongs to.
+        self.columns_of_matrix: Indices = np.array([place[name] for name in table.names])[of]
+        columns = self.columns_of_matrix[best]
         self.scores_: Array = np.full(self.n_features_in_, scores.min())
         self.scores_[columns] = scores
         others = np.setdiff1d(np.arange(self.n_features_in_), columns)

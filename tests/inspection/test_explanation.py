@@ -322,6 +322,15 @@ def test_a_portrait_says_what_only_this_column_does():
     )
 
 
+def test_a_constant_is_said_to_be_kept_with_its_own_group():
+    X = _blobs(d=6)
+    X[:, 5] = 1.0
+    selector = BSUFS(1, groups={"other": [0, 1], "own": [4, 5]}, never_keep=[0, 2, 3]).fit(X)
+    found = FeatureFindings(Findings(selector, X, n_subsamples=0))
+    assert found.names[:2].tolist() == ["x4", "x5"]
+    assert portrait(found, 1).startswith("Kept: constant, but kept with group own (1 other).")
+
+
 def test_a_column_stands_for_those_left_out_that_are_closest_to_it():
     X = _blobs()
     found = Findings(BSUFS(3, must_keep=[0, 9]).fit(X), X)

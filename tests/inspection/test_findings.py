@@ -196,7 +196,7 @@ def test_random_columns_are_judged_on_rows_that_a_refit_did_not_see():
     X, _ = _clustered()
     whole = Findings(MaxVariance(4).fit(X), X, n_subsamples=5)
     found = whole.chance
-    for share, (seen, support) in zip(found.explained, whole._refits, strict=True):
+    for share, (seen, support) in zip(found.explained, whole._refits[0], strict=True):
         unseen = np.delete(X, seen, axis=0)
         assert share == pytest.approx(reconstruction(unseen, support))
     assert found.agreement == pytest.approx(np.ones(5))

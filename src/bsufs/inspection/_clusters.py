@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bsufs._typing import Array, Indices
+from bsufs.graphs import in_safe_units
 from bsufs.metrics.kmeans import batched_kmeans
 from bsufs.metrics.label_free import clustering_similarities
 from bsufs.selectors._data import ColumnProblem, FitData
@@ -34,8 +35,7 @@ class RowClusters:
 
     def agreement(self, columns: Array) -> float:
         """Return the adjusted Rand index of k-means on some columns of these rows with them."""
-        # In units in which no square overflows.
-        columns = np.ldexp(columns, -int(np.frexp(np.abs(columns).max())[1]))
+        columns = in_safe_units(columns)
         # Nothing to cluster by: one cluster, which chance would find too.
         if not np.ptp(columns, axis=0).any():
             return 0.0
@@ -60,11 +60,10 @@ def find_clusters(data: FitData) -> RowClusters | None:
     best, labels = -np.inf, np.zeros(0, dtype=np.intp)
     for n_clusters in range(2, most + 1):
         runs = batched_kmeans(scores, n_clusters, n_runs=_N_RUNS, random_state=0)
-        agreement = float(
-            clustering_similarities(runs.labels[runs.best], runs.labels, "ari").mean()
-        )
+        found = runs.labels[runs.best]
+        agreement = float(clustering_similarities(found, runs.labels, "ari").mean())
         if agreement > best + 1e-9:
-            best, labels = agreement, runs.labels[runs.best]
+            best, labels = agreement, found
     by_size = np.argsort(-np.bincount(labels), kind="stable")
     numbers = sample.among(n, data.sample_weight)
     return RowClusters(np.arange(n) if numbers is None else numbers, np.argsort(by_size)[labels])

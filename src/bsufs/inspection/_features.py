@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsufs._typing import Array, Indices, Mask
-
-if TYPE_CHECKING:
-    from bsufs.inspection.findings import Findings, Stability
+from bsufs.inspection.findings import Findings, Judged, Stability
 
 
-def features_of(selector: Any, names: Any) -> tuple[Indices, NDArray[np.object_]]:
-    """Return the number of the feature of each column, and its name.
-
-    The columns of a group are a category where each is named like the group, with "=" and a value.
-    """
-    names = np.array([str(name) for name in names], dtype=object)
-    of, groups = np.arange(names.size), selector._groups
-    if groups.labels.dtype == object:
-        for number in np.flatnonzero(np.bincount(groups.of) > 1).tolist():
-            members = np.flatnonzero(groups.of == number)
-            # A category may have the name of another group.
-            label = str(groups.labels[number]).removesuffix(" (category)")
-            if all(name.startswith(f"{label}=") for name in names[members].tolist()):
-                of[members], names[members] = members[0], label
-    return of, names
-
-
-class FeatureFindings:
+class FeatureFindings(Judged):
     """What `Findings` holds of columns, by feature; features are numbered best first.
 
     All that is not by column is that of the findings. The columns of a feature follow one another
@@ -53,7 +33,9 @@ class FeatureFindings:
         self.support = self.ranking <= self.n_selected
         self.scores = np.asarray(found.scores, dtype=np.float64)[self._first]
         self.eliminated_at = found.eliminated_at[self._first]
+        self.groups: Any = None if found.groups is None else found.groups[self._first]
         self.n_others = np.where(self.widths > 1, 0, found.n_others[self._first])
+        self.is_adjusted_for = found.is_adjusted_for[self._first]
         self.forced_and_barred = tuple(mask[self._first] for mask in found.forced_and_barred)
         self.variance_share = self._sums(found.variance_share)
         # Of what the first 1, 2, ... columns reach, what the first features do.
@@ -89,33 +71,18 @@ class FeatureFindings:
 
     @cached_property
     def stability(self) -> Stability:
-        found = self.found.stability
-        folded = {name: getattr(found, name)[self._first] for name in ("frequency", "low", "high")}
-        return found._replace(**folded)
-
-    @cached_property
-    def _strongest(self) -> Indices:
-        """The column of each feature that is most correlated with another feature kept."""
-        best_first = self.found.best_first
-        strength = np.nan_to_num(np.abs(self.found.closest[1][best_first]), nan=-1.0)
-        feature = np.repeat(np.arange(self.n_features), self.widths)
-        return best_first[np.lexsort((-strength, feature))[self._starts]]
+        frequency, low, high, failure = self.found.stability
+        return Stability(self.folded(frequency), self.folded(low), self.folded(high), failure)
 
     @cached_property
     def closest(self) -> tuple[Indices, Array]:
-        closest, correlation = self.found.closest
-        closest, correlation = closest[self._strongest], correlation[self._strongest]
-        feature = np.empty(self.found.n_features, dtype=np.intp)
-        feature[self.found.best_first] = np.repeat(np.arange(self.n_features), self.widths)
-        return np.where(closest < 0, -1, feature[closest]), correlation
-
-    @cached_property
-    def stands_for(self) -> dict[int, Indices]:
-        return self.found.represented_by(self)
-
-    @cached_property
-    def reasons(self) -> NDArray[np.object_]:
-        return self.found.reasons_of(self, self.folded(self.found.is_adjusted_for))
+        """What the column of each feature has that is most correlated with another one kept."""
+        found, feature = self.found, np.repeat(self.best_first, self.widths)
+        closest, correlation = (values[found.best_first] for values in found.closest)
+        strength = np.nan_to_num(np.abs(correlation), nan=-1.0)
+        strongest = np.lexsort((-strength, feature))[self._starts]
+        closest, correlation = closest[strongest], correlation[strongest]
+        return np.where(closest < 0, -1, feature[found.ranking[closest] - 1]), correlation
 
     @cached_property
     def correlations(self) -> Array:

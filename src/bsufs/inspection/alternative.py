@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bsufs._typing import Array, Indices
-from bsufs.inspection._features import features_of
+from bsufs.inspection.findings import features_of, require_columns_of
 from bsufs.metrics.kmeans import batched_kmeans
 from bsufs.metrics.label_free import clustering_similarities
 from bsufs.selectors import ClusterAlignment
@@ -88,19 +88,7 @@ class Alternative:
         return self.selector.ranking_
 
     def document(self, names: Sequence[str]) -> dict[str, Any]:
-        """Return what there is to show, given the names of all features.
-
-        Parameters
-        ----------
-        names : sequence of str
-            A name for each column of X.
-
-        Returns
-        -------
-        dict
-            Its `title`, `features` (best first), `variance_share`, `cluster_sizes`, `stability`,
-            and `overlap` with the `selection` and the `others`.
-        """
+        """Return what there is to show, as plain values, given the names of all columns of X."""
         best_first = np.argsort(self.ranking_)[: int(self.selector.support_.sum())]
         of, features = features_of(self.selector, names)
         _, first = np.unique(of[best_first], return_index=True)
@@ -174,28 +162,24 @@ def alternatives(selector: Any, X: Any = None, n: int = 3) -> list[Alternative]:
     data = template._fit_data(X, None)
     main = template.fit(data) if main is None else main
     check_is_fitted(main)
-    if data.n_features != main.n_features_in_:
-        raise ValueError(
-            f"X must have the {main.n_features_in_} features that the selector was fitted to, got "
-            f"{data.n_features}."
-        )
+    require_columns_of(main, data)
     number = len(getattr(main, "selected_groups_", main.selected_features_))
     template = clone(template).set_params(n_features_to_select=number, costs=None, budget=None)
-    fitted, shown = [], []
     scores, shares = _scores(template, data)
-    for first in range(0, min(n * _GROUP, len(shares)), _GROUP):
-        group = np.arange(first, min(first + _GROUP, len(shares)))
-        fitted.append(clone(template).set_params(components=(group + 1).tolist()).fit(data))
-        share = min(float(shares[group].sum()), 1.0)
-        shown.append((tuple((group + 1).tolist()), share, *_clusters(fitted[-1], scores, group)))
+    starts = range(0, min(n * _GROUP, len(shares)), _GROUP)
+    groups = [np.arange(start, min(start + _GROUP, len(shares))) for start in starts]
+    numbers = [(group + 1).tolist() for group in groups]
+    fitted = [clone(template).set_params(components=some).fit(data) for some in numbers]
     return [
         Alternative(
             one,
-            *what,
+            tuple(some),
+            min(float(shares[group].sum()), 1.0),
+            *_clusters(one, scores, group),
             _jaccard(one, main),
             tuple(_jaccard(one, other) for other in fitted if other is not one),
         )
-        for one, what in zip(fitted, shown, strict=True)
+        for one, some, group in zip(fitted, numbers, groups, strict=True)
     ]
 
 
@@ -241,17 +225,15 @@ def _clusters(
         return runs.labels[runs.best]
 
     of_all = labels(scores)
-    agreements = []
-    for _ in range(_N_PARTS):
+    agreements = np.zeros(_N_PARTS)
+    for number in range(_N_PARTS):
         part = random.permutation(len(scores))[: max(2, round(_PART * len(scores)))]
         centered = scores[part] - scores[part].mean(axis=0)
         values, axes = np.linalg.eigh(centered.T @ centered)
-        if values[::-1][group[-1]] <= 1e-12 * values[-1]:
-            # These rows have fewer components.
-            agreements.append(0.0)
-            continue
-        again = labels(centered @ axes[:, ::-1])
-        agreements.append(clustering_similarities(of_all[part], again[None, :], "ari")[0])
+        # Parts of the rows may have fewer components, and then show nothing.
+        if values[::-1][group[-1]] > 1e-12 * values[-1]:
+            again = labels(centered @ axes[:, ::-1])
+            agreements[number] = clustering_similarities(of_all[part], again[None, :], "ari")[0]
     sizes = np.sort(np.bincount(of_all))[::-1]
     return tuple(sizes[sizes > 0].tolist()), float(np.mean(agreements))
 

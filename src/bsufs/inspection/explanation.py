@@ -9,10 +9,11 @@ import numpy as np
 
 from bsufs._extras import needs
 from bsufs._names import shortened
-from bsufs.inspection._docs import fill_docstring
 from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.findings import Findings, Reason
 from bsufs.metrics.label_free import standardized
+from bsufs.selectors._docs import fill_docstring
+from bsufs.table_selector import TableSelector
 
 with needs("bsufs.explain", "tables"):
     import pandas as pd
@@ -52,7 +53,9 @@ def explain(
     Returns
     -------
     pandas.DataFrame
-        One row per feature, best first; the index is the number of the column. Its columns:
+        One row per feature, best first; the index is the number of the column. A `TableSelector`
+        is explained by column of the table, without those that were left out as no features. Its
+        columns:
 
         - `name`; `group`, where features are kept in groups; `rank`, 1 for the best; `score`;
           `selected`;
@@ -90,25 +93,27 @@ def explain(
     >>> table.loc[3, "reason"]
     'left out: 0.96 correlated with petal length (cm)'
     """
-    found = Findings(selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs)
-    selector = found.selector
+    found: Any = Findings(selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs)
+    columns, groups = np.arange(found.n_features), found.groups
+    if isinstance(selector, TableSelector):
+        found = FeatureFindings(found)
+        columns = found.folded(selector.columns_of_matrix)
+        groups = found.groups if found.n_others.any() else None
     if found.stability.failure is not None:
         raise found.stability.failure
-    closest, correlation = found.closest
+    (closest, correlation), steps = found.closest, found.eliminated_at
     words = [
         f"{'kept' if kept else 'left out'}: {why(found, column)}"
-        for column, kept in enumerate(selector.support_.tolist())
+        for column, kept in enumerate(found.support.tolist())
     ]
     frame = pd.DataFrame(
         {
             # As objects: a name may hold what no column of text can.
             "name": pd.Series(found.names, dtype=object),
-            "rank": selector.ranking_,
-            "score": np.asarray(selector.scores_, dtype=np.float64),
-            "selected": selector.support_,
-            "eliminated_at": pd.arrays.IntegerArray(
-                found.eliminated_at.astype(np.int64), found.eliminated_at == 0
-            ),
+            "rank": found.ranking,
+            "score": np.asarray(found.scores, dtype=np.float64),
+            "selected": found.support,
+            "eliminated_at": pd.arrays.IntegerArray(steps.astype(np.int64), steps == 0),
             "frequency": found.stability.frequency,
             "frequency_low": found.stability.low,
             "frequency_high": found.stability.high,
@@ -117,17 +122,16 @@ def explain(
             "closest": pd.Series(found.names[closest], dtype=object).mask(closest < 0, None),
             "correlation": correlation,
             "reason": pd.Series(words, dtype=object),
-        },
-        index=pd.RangeIndex(found.n_features, name="column"),
+        }
     )
-    if found.groups is not None:
-        frame.insert(1, "group", pd.Series(found.groups, dtype=object))
-    return frame.loc[found.best_first]
+    if groups is not None:
+        frame.insert(1, "group", pd.Series(groups, dtype=object))
+    return frame.set_index(pd.Index(columns, name="column")).iloc[found.best_first]
 
 
 def why(found: Findings | FeatureFindings, column: int) -> str:
     """Return in plain words why one feature was kept or left out."""
-    kept, rank = found.support[column], found.ranking[column]
+    kept, company = found.support[column], _company(found, column)
     closest, correlation = (values[column] for values in found.closest)
     name = shortened(found.names[closest], _NAME_WIDTH)
     match found.reasons[column]:
@@ -137,24 +141,21 @@ def why(found: Findings | FeatureFindings, column: int) -> str:
             return "never to be kept (never_keep)"
         case Reason.ADJUSTED_FOR:
             return "adjusted for (adjust_for)"
+        case Reason.CONSTANT if kept:
+            return f"constant, but {f'kept{company}' if company else 'no other column was left'}"
         case Reason.CONSTANT:
-            if kept and found.n_others[column]:
-                return f"constant, but kept{_company(found, column)}"
-            return "constant, but no other column was left" if kept else "constant"
+            return "constant"
         case Reason.DUPLICATE:
             return f"a duplicate of {name} (correlation {correlation:.2f})"
         case Reason.CORRELATED:
             return f"{correlation:.2f} correlated with {name}"
+    course = _course(found, column)
     if kept:
-        said = _represented(found, column) + _course(found, column)
-        return f"{said}; kept{_company(found, column)}" if found.n_others[column] else said
+        return _represented(found, column) + course + (f"; kept{company}" if company else "")
     times = _times(found.n_features * found.variance_share[column])
     like = "" if closest < 0 else f"; closest is {name} ({correlation:.2f})"
-    return (
-        f"ranked {rank} for {found.n_selected} places"
-        f"{_company(found, column)}{_course(found, column)}, "
-        f"{times} the mean variance{like}"
-    )
+    places = f"ranked {found.ranking[column]} for {found.n_selected} places"
+    return f"{places}{company}{course}, {times} the mean variance{like}"
 
 
 def _company(found: Findings | FeatureFindings, column: int) -> str:
@@ -259,9 +260,9 @@ def verdict(found: FeatureFindings) -> Verdict:
     by_chance = found.by_chance
     beyond_chance = (frequency - by_chance) / (1.0 - by_chance)
     if not np.isnan(frequency):
-        word = "stable" if beyond_chance >= _STABLE else "partly stable"
-        word = word if beyond_chance >= _PARTLY_STABLE else "not stable"
         is_good = beyond_chance >= _PARTLY_STABLE
+        word = "stable" if beyond_chance >= _STABLE else "partly stable"
+        word = word if is_good else "not stable"
         sentences.append(
             f"The choice is {word}: on {found.subsample:.0%} of the rows, {frequency:.0%} of the "
             f"columns are chosen again; by chance {by_chance:.1%}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -19,12 +19,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.inspection._clusters import RowClusters, find_clusters
-from bsufs.inspection._docs import fill_docstring
-from bsufs.inspection._features import features_of
 from bsufs.metrics.label_free import standardized, wilson_interval
 from bsufs.scatter import make_scatter, safe_unit_exponent
 from bsufs.selectors._columns import column_variances
 from bsufs.selectors._data import FitData
+from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._nuisance import adjusted_columns, as_codes
 from bsufs.solvers.components import common_level_in_words
 from bsufs.table_selector import TableSelector
@@ -59,15 +58,15 @@ class SubsampleError(ValueError):
 
 
 class Reason(Enum):
-    """Why a feature was kept or left out."""
+    """Why a feature was kept or left out, in the words of the page."""
 
-    MUST_KEEP = "the user wants it"
-    NEVER_KEEP = "the user does not want it"
-    ADJUSTED_FOR = "the others are cleared of what it explains"
-    CONSTANT = "it does not vary"
-    DUPLICATE = "a selected feature says the same"
-    CORRELATED = "a selected feature says much of the same"
-    RANK = "its rank"
+    MUST_KEEP = "must_keep"
+    NEVER_KEEP = "never_keep"
+    ADJUSTED_FOR = "adjust_for"
+    CONSTANT = "constant"
+    DUPLICATE = "duplicate"
+    CORRELATED = "correlated"
+    RANK = ""
 
 
 class Stability(NamedTuple):
@@ -99,9 +98,55 @@ class Chance(NamedTuple):
         return int(np.sum(worse))
 
 
+def features_of(selector: Any, names: Any) -> tuple[Indices, NDArray[np.object_]]:
+    """Return the number of the feature of each column, and its name.
+
+    The columns of a group are a category where each is named like the group, with "=" and a value.
+    """
+    names = np.array([str(name) for name in names], dtype=object)
+    of, groups = np.arange(names.size), selector._groups
+    if groups.labels.dtype == object:
+        for number in np.flatnonzero(np.bincount(groups.of) > 1).tolist():
+            members = np.flatnonzero(groups.of == number)
+            # A category may have the name of another group.
+            label = str(groups.labels[number]).removesuffix(" (category)")
+            if all(name.startswith(f"{label}=") for name in names[members].tolist()):
+                of[members], names[members] = members[0], label
+    return of, names
+
+
+class Judged:
+    """What follows in the same way for columns and for features from what is found of each."""
+
+    @cached_property
+    def stands_for(self: Any) -> dict[int, Indices]:
+        """Those left out that each selected one represents, most correlated first."""
+        closest, similarity = self.closest[0], np.abs(self.closest[1])
+        left_out = np.flatnonzero(~self.support & (similarity >= _NOTABLE))
+        left_out = left_out[np.lexsort((left_out, -similarity[left_out], closest[left_out]))]
+        starts = np.searchsorted(closest[left_out], np.sort(self.chosen))
+        parts = np.split(left_out, starts[1:])
+        return dict(zip(np.sort(self.chosen).tolist(), parts, strict=True))
+
+    @cached_property
+    def reasons(self: Any) -> NDArray[np.object_]:
+        """The `Reason` of each."""
+        forced, barred = self.forced_and_barred
+        left_out, similarity = ~self.support, np.abs(self.closest[1])
+        reasons = np.full(self.n_features, Reason.RANK, dtype=object)
+        # What comes later weighs more.
+        reasons[left_out & (similarity >= _NOTABLE)] = Reason.CORRELATED
+        reasons[left_out & (similarity >= _DUPLICATE)] = Reason.DUPLICATE
+        reasons[self.variance_share <= 0] = Reason.CONSTANT
+        reasons[barred] = Reason.NEVER_KEEP
+        reasons[self.is_adjusted_for] = Reason.ADJUSTED_FOR
+        reasons[self.support & forced] = Reason.MUST_KEEP
+        return reasons
+
+
 @fill_docstring
 @dataclass(eq=False)
-class Findings:
+class Findings(Judged):
     """All that explanations, plots and reports show of one selection.
 
     Parameters
@@ -118,12 +163,25 @@ class Findings:
 
     Attributes
     ----------
-    search : object
-        The selector or search as it was given.
+    search, method : object, str
+        The selector or search as it was given, and the name of the method.
     data : FitData
         The checked data, with what has been computed of them.
-    names : array of str of shape (n_features,)
-        The names of the features.
+    n_features, n_selected, n_selected_groups : int
+        Number of columns, of selected ones and of selected groups, or columns without groups.
+    names, support, ranking, scores, groups, n_others : array of shape (n_features,)
+        Of each column its name, whether it is selected, its rank, its score, the label of its group
+        and the number of others in it; `groups` is None where each column is by itself.
+    is_adjusted_for, cluster_share : array of shape (n_features,)
+        Which columns the others are cleared of, and how much of each lies between the clusters; NaN
+        for methods that look at none.
+    forced_and_barred : tuple of two masks
+        Columns that a user wants to be kept, and left out.
+    best_first, chosen, ends : array of int
+        Numbers of all columns and of the selected ones, best first; how many columns the best
+        1, 2, ... features have, a category being one feature.
+    path : dict or None
+        The `path_` that the method has followed.
 
     Examples
     --------
@@ -145,9 +203,6 @@ class Findings:
     n_jobs: int | None = None
     notes: Sequence[str] = ()
     progress: Callable[[str], None] = lambda detail: None
-    search: Any = field(init=False)
-    data: FitData = field(init=False)
-    names: NDArray[np.object_] = field(init=False)
 
     def __post_init__(self) -> None:
         if self.n_subsamples < 0:
@@ -163,21 +218,16 @@ class Findings:
             self.X = None if self.X is None else self.selector.fitted_data(self.X)
             self.selector = self.selector.selector_
         self.search = self.selector
-        self.selector = getattr(self.search, "best_estimator_", self.search)
-        check_is_fitted(self.selector)
-        self._names_in = getattr(self.selector, "feature_names_in_", None)
-        d = self.selector.n_features_in_
+        self.selector = selector = getattr(self.search, "best_estimator_", self.search)
+        check_is_fitted(selector)
+        self._look_at(selector)
         if isinstance(self.X, FitData):
-            if self.X.n_features != d:
-                raise ValueError(
-                    f"X must have the {d} features that the selector was fitted to, got "
-                    f"{self.X.n_features}."
-                )
-            self.data = self.X
+            require_columns_of(selector, self.X)
+            self.data: FitData = self.X
         elif self.X is not None:
-            X, texts = as_codes(self.X, getattr(self.selector, "adjust_for", None))
+            X, texts = as_codes(self.X, getattr(selector, "adjust_for", None))
             X = validate_data(
-                self.selector,
+                selector,
                 X,
                 reset=False,
                 accept_sparse=("csr", "csc"),
@@ -185,7 +235,30 @@ class Findings:
                 ensure_min_samples=2,
             )
             data = FitData(X, names=self._names_in, groups=self.groups)
-            self.data = clone(self.selector)._to_be_cleared(data, texts)
+            self.data = clone(selector)._to_be_cleared(data, texts)
+
+    def _look_at(self, selector: Any) -> None:
+        """Take over what a selector says without the data, and the names."""
+        self.method = type(selector).__name__
+        self.n_features = d = selector.n_features_in_
+        self.support, self.ranking = selector.support_, selector.ranking_
+        self.scores = selector.scores_
+        self.n_selected = int(np.sum(self.support))
+        self.best_first = np.argsort(self.ranking)
+        self.chosen = self.best_first[: self.n_selected]
+        self.groups: Any = getattr(selector, "groups_", None)
+        chosen = getattr(selector, "selected_groups_", selector.selected_features_)
+        self.n_selected_groups = len(chosen)
+        of = selector._groups.of
+        self.n_others = np.bincount(of)[of] - 1
+        self.forced_and_barred: tuple[Mask, Mask] = selector._forced_and_barred()
+        self._names_in = getattr(selector, "feature_names_in_", None)
+        adjust_for = getattr(selector, "adjust_for", None)
+        self.is_adjusted_for = adjusted_columns(adjust_for, d, self._names_in)
+        # Methods may look at no clusters, and may follow no path, or one without a step.
+        self.cluster_share: Array = getattr(selector, "cluster_shares_", np.full(d, np.nan))
+        path = getattr(selector, "path_", {})
+        self.path: Any = path if len(path.get("n_alive", ())) else None
         names = self.feature_names
         if names is None:
             names = [f"x{i}" for i in range(d)] if self._names_in is None else self._names_in
@@ -194,94 +267,15 @@ class Findings:
                 f"feature_names must have a name for each of the {d} features, got {len(names)}."
             )
         self.names = np.array([str(name) for name in names], dtype=object)
-
-    @property
-    def method(self) -> str:
-        """Name of the method."""
-        return type(self.selector).__name__
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return len(self.names)
-
-    @property
-    def support(self) -> Mask:
-        """Which features are selected."""
-        return self.selector.support_
-
-    @property
-    def ranking(self) -> Indices:
-        """Rank of each feature, 1 for the best."""
-        return self.selector.ranking_
-
-    @property
-    def scores(self) -> Array:
-        """Score of each feature."""
-        return self.selector.scores_
-
-    @cached_property
-    def n_selected(self) -> int:
-        """Number of selected features."""
-        return int(np.sum(self.support))
-
-    @property
-    def groups(self) -> Any:
-        """Labels of the groups of all features; None where each is by itself."""
-        return getattr(self.selector, "groups_", None)
-
-    @cached_property
-    def n_others(self) -> Indices:
-        """How many other features each is kept or left out with."""
-        groups = self.selector._groups.of
-        return np.bincount(groups)[groups] - 1
-
-    @property
-    def n_selected_groups(self) -> int:
-        """Number of selected groups, of features where each is by itself."""
-        return len(getattr(self.selector, "selected_groups_", self.selector.selected_features_))
-
-    @cached_property
-    def best_first(self) -> Indices:
-        """Numbers of all columns, best first."""
-        return np.argsort(self.ranking)
-
-    @cached_property
-    def _features(self) -> tuple[Indices, NDArray[np.object_]]:
-        return features_of(self.selector, self.names)
-
-    @property
-    def feature_names_of_columns(self) -> NDArray[np.object_]:
-        """The name of each column, that of the category for its indicators."""
-        return self._features[1]
-
-    @cached_property
-    def ends(self) -> Indices:
-        """How many columns the best 1, 2, ... features have, a category being one feature."""
-        changes = np.flatnonzero(np.diff(self._features[0][self.best_first])) + 1
-        return np.append(changes, self.n_features)
+        self._feature, self.feature_names_of_columns = features_of(selector, self.names)
+        changes = np.flatnonzero(np.diff(self._feature[self.best_first])) + 1
+        self.ends = np.append(changes, d)
 
     @property
     def by_chance(self) -> float:
         """How often a feature is selected where chance decides."""
         n_groups = self.candidates.size if self.groups is None else self.selector._groups.n_groups
         return self.n_selected_groups / n_groups
-
-    @property
-    def chosen(self) -> Indices:
-        """Numbers of the selected columns, best first."""
-        return self.best_first[: self.n_selected]
-
-    @cached_property
-    def forced_and_barred(self) -> tuple[Mask, Mask]:
-        """Features that a user wants to be kept or left out; methods may know neither."""
-        return self.selector._forced_and_barred()
-
-    @property
-    def path(self) -> Any:
-        """The `path_` that the method has followed; None without one of at least one step."""
-        path = getattr(self.selector, "path_", {})
-        return path if len(path.get("n_alive", ())) else None
 
     @cached_property
     def eliminated_at(self) -> Indices:
@@ -294,18 +288,11 @@ class Findings:
         return np.where(remained, 0, survival + 1)
 
     @cached_property
-    def cluster_share(self) -> Array:
-        """How much of each feature lies between the clusters; NaN for methods that look at none."""
-        return getattr(self.selector, "cluster_shares_", np.full(self.n_features, np.nan))
-
-    @cached_property
     def variance_share(self) -> Array:
         """Share of each feature in the total variance."""
-        if self.data.nuisance is not None:
-            return self.data.variances / (self.data.variances.sum() or 1.0)
         X = self.data.X
         exponent = safe_unit_exponent(float(max(X.max(), -X.min())))
-        if exponent or sparse.issparse(X):
+        if self.data.nuisance is None and (exponent or sparse.issparse(X)):
             # In units in which no square overflows, and as exact as for dense columns.
             blocks = (np.ldexp(part, -exponent) for _, part in self._blocks(X.shape[0]))
             variances = np.concatenate([column_variances(block) for block in blocks])
@@ -329,7 +316,7 @@ class Findings:
     @cached_property
     def closest(self) -> tuple[Indices, Array]:
         """The other selected column that each is most correlated with, -1 for none, and how far."""
-        feature = self._features[0]
+        feature = self._feature
         closest, correlation = [], []
         for block, part in self._blocks(max(self.data.X.shape[0], self.n_selected)):
             among = self._standardized.T @ standardized(part)
@@ -358,47 +345,6 @@ class Findings:
         correlations: Array = np.clip(self._standardized.T @ self._standardized, -1.0, 1.0)
         np.fill_diagonal(correlations, 1.0)
         return correlations
-
-    @cached_property
-    def stands_for(self) -> dict[int, Indices]:
-        """The columns left out that each selected one represents, most correlated first."""
-        return self.represented_by(self)
-
-    @staticmethod
-    def represented_by(found: Any) -> dict[int, Indices]:
-        """Return what each selected column, or feature, stands for."""
-        closest, similarity = found.closest[0], np.abs(found.closest[1])
-        left_out = np.flatnonzero(~found.support & (similarity >= _NOTABLE))
-        left_out = left_out[np.lexsort((left_out, -similarity[left_out], closest[left_out]))]
-        starts = np.searchsorted(closest[left_out], np.sort(found.chosen))
-        parts = np.split(left_out, starts[1:])
-        return dict(zip(np.sort(found.chosen).tolist(), parts, strict=True))
-
-    @cached_property
-    def reasons(self) -> NDArray[np.object_]:
-        """The `Reason` of each feature."""
-        return self.reasons_of(self, self.is_adjusted_for)
-
-    @property
-    def is_adjusted_for(self) -> Mask:
-        """Which features the others are cleared of."""
-        adjust_for = getattr(self.selector, "adjust_for", None)
-        return adjusted_columns(adjust_for, self.n_features, self._names_in)
-
-    @staticmethod
-    def reasons_of(found: Any, adjusted: Mask) -> NDArray[np.object_]:
-        """Return the `Reason` of each column, or feature."""
-        forced, barred = found.forced_and_barred
-        left_out, similarity = ~found.support, np.abs(found.closest[1])
-        reasons = np.full(found.n_features, Reason.RANK, dtype=object)
-        # What comes later weighs more.
-        reasons[left_out & (similarity >= _NOTABLE)] = Reason.CORRELATED
-        reasons[left_out & (similarity >= _DUPLICATE)] = Reason.DUPLICATE
-        reasons[found.variance_share <= 0] = Reason.CONSTANT
-        reasons[barred] = Reason.NEVER_KEEP
-        reasons[adjusted] = Reason.ADJUSTED_FOR
-        reasons[found.support & forced] = Reason.MUST_KEEP
-        return reasons
 
     @cached_property
     def curve(self) -> Array:
@@ -495,7 +441,7 @@ class Findings:
         if open_to_choice.size > _POOL:
             open_to_choice = random.choice(open_to_choice, _POOL, replace=False)
         varying = varying[np.isin(groups.of[varying], open_to_choice)]
-        refits = [] if isinstance(self._refits, SubsampleError) else self._refits
+        refits = self._refits[0]
         chosen = [self.candidates[support] for _, support in refits]
         pool = np.unique(np.concatenate([varying, *chosen]))
         X = self._rows_clustered(pool)
@@ -520,7 +466,7 @@ class Findings:
     @cached_property
     def hints(self) -> list[str]:
         """What a reader should know before trusting the selection."""
-        hints = [*self.notes, self.note] if self.note else list(self.notes)
+        hints = [*self.notes, *([self.note] if self.note else [])]
         spread = np.sqrt(self.variance_share[self.variance_share > 0])
         if spread.size and spread.max() > _WILD * np.median(spread):
             hints.append(
@@ -560,31 +506,30 @@ class Findings:
     @cached_property
     def stability(self) -> Stability:
         """How often each feature is selected again on random parts of the rows."""
-        unknown = np.full(self.n_features, np.nan)
-        if self.n_subsamples == 0:
-            return Stability(unknown, unknown, unknown)
-        if isinstance(self._refits, SubsampleError):
-            return Stability(unknown, unknown, unknown, self._refits)
+        refits, failure = self._refits
+        if not refits:
+            unknown = np.full(self.n_features, np.nan)
+            return Stability(unknown, unknown, unknown, failure)
         frequency = np.zeros(self.n_features)
-        frequency[self.candidates] = np.mean([support for _, support in self._refits], axis=0)
+        frequency[self.candidates] = np.mean([support for _, support in refits], axis=0)
         return Stability(frequency, *wilson_interval(frequency, self.n_subsamples))
 
     @cached_property
-    def _refits(self) -> list[tuple[Indices, Mask]] | SubsampleError:
-        """The rows of each random part, and which candidates are selected on it."""
+    def _refits(self) -> tuple[list[tuple[Indices, Mask]], SubsampleError | None]:
+        """The rows of each random part and the candidates selected on it, or why there are none."""
         # Drawn before the work is shared out: the answer does not depend on who does it.
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_subsamples)
         # Threads share X; most of a fit is linear algebra, which does not hold up the others.
-        workers = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
-        found = []
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
+        refits = []
         try:
-            for refit in workers(delayed(self._support_on_part)(int(seed)) for seed in seeds):
-                found.append(refit)
-                self.progress(f"refit {len(found)} of {self.n_subsamples}")
+            for refit in parallel(delayed(self._support_on_part)(int(seed)) for seed in seeds):
+                refits.append(refit)
+                self.progress(f"refit {len(refits)} of {self.n_subsamples}")
         except SubsampleError as error:
-            return error
-        return found
+            return [], error
+        return refits, None
 
     def _support_on_part(self, seed: int) -> tuple[Indices, Mask]:
         data, random = self._data_of_candidates, np.random.default_rng(seed)
@@ -616,6 +561,15 @@ class Findings:
                 "subsample, or set n_subsamples=0."
             ) from error
         return rows, support
+
+
+def require_columns_of(selector: Any, data: FitData) -> None:
+    """Refuse data that a selector cannot have been fitted to."""
+    if data.n_features != selector.n_features_in_:
+        raise ValueError(
+            f"X must have the {selector.n_features_in_} features that the selector was fitted to, "
+            f"got {data.n_features}."
+        )
 
 
 def around_the_cut(n_selected: int, n_features: int, most: int) -> slice:

@@ -10,8 +10,8 @@ import numpy as np
 from bsufs._colors import BOUND, DIVERGING, GRID, INK, KEPT, LEFT_OUT, MUTED
 from bsufs._extras import needs
 from bsufs._names import shortened
-from bsufs.inspection._docs import fill_docstring
 from bsufs.inspection.findings import Findings, around_the_cut, check_image_shape
+from bsufs.selectors._docs import fill_docstring
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,13 +1,13 @@
-"""Parameters and attributes that repeat in the docstrings of the selectors, said once.
+"""Parameters and attributes that repeat in docstrings, said once.
 
-A line `%(name)s` in the docstring of a selector stands for the text of that name here,
-and {name} for its own. Other percent signs and braces mean nothing, so formulas stay as they are.
+A line `%(name)s` in the docstring of a selector, or of what shows one, stands for the text of that
+name here, and {name} for its own. Other percent signs and braces mean nothing, so formulas stay as
+they are.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from textwrap import indent
 from typing import TypeVar
 
@@ -101,16 +101,51 @@ n_iter_ : int
     Iterations done.
 stopping_reason_ : str
     "converged" or "max_iter".""",
+    # Of what shows a fitted selector.
+    "selector": """\
+selector : selector
+    A fitted selector of the library; of a search, the selector that it found best is shown.""",
+    "X": """\
+X : array, data frame or sparse matrix of shape (n_samples, n_features)
+    The data it was fitted to.""",
+    "feature_names": """\
+feature_names : sequence of str, optional
+    Names of all columns, where X has none; ``x0``, ``x1``, ... otherwise.""",
+    "subsamples": """\
+n_subsamples : int, default=20
+    How often the selector is fitted again to a random part of the rows; 0 to skip that. Of more
+    than 5000 features, these fits choose among the 5000 (or twice the selected) that rank best.
+subsample : float, default=0.5
+    Share of the rows in each part, drawn without replacement.
+random_state : int, RandomState instance or None, default=0
+    Seed for drawing the parts, and for selectors that are random themselves.
+n_jobs : int, optional
+    Number of fits to run in parallel, as in joblib; the result does not depend on it.""",
+    "axes": """\
+ax : matplotlib.axes.Axes, optional
+    Where to draw; new axes by default.
+
+Returns
+-------
+matplotlib.axes.Axes
+    The axes.
+
+Examples
+--------
+>>> from sklearn.datasets import load_digits
+>>> from bsufs import BSUFS, inspection
+>>> X = load_digits().data
+>>> selector = BSUFS(16).fit(X)""",
 }
 
 
-def fill_docstring(documented: Documented, texts: Mapping[str, str] = _TEXTS) -> Documented:
+def fill_docstring(documented: Documented) -> Documented:
     """Put the shared texts in the place of their names."""
     name = getattr(documented, "__name__", "")
     # Under `python -OO` there is no docstring.
     if documented.__doc__:
         documented.__doc__ = _PLACEHOLDER.sub(
-            lambda match: indent(texts[match[2]].replace("{name}", name), match[1]),
+            lambda match: indent(_TEXTS[match[2]].replace("{name}", name), match[1]),
             documented.__doc__,
         )
     return documented

@@ -17,7 +17,6 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.label_free import wilson_interval
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector, Scored, in_order_of_rank
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import POSITIVE, constraints
 from bsufs.selectors.bsufs import BSUFS
 from bsufs.stiefel import polar_factor
@@ -32,7 +31,6 @@ from bsufs.tuning._settings import (
 _PATHS = {"p": [0.0, 0.5, 1.0], "beta_row": [3.0, 10.0, 30.0]}
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class ConsensusSelector(WrappingSelector):
     r"""Rank features by what many runs of a selector agree on.

@@ -62,15 +62,8 @@ class EvaluationData:
         # Kept for all sets: the copies of the data, and the neighbors in all columns.
         self._copy = cache(self._copy)  # type: ignore[method-assign] # once each
         self._nearest_in_all = cache(partial(self._nearest, self.fit_data.order))
-        table = self.X
-
         # Two criteria look at the clusterings of a set, and every set is compared with all columns.
-        @lru_cache(maxsize=8)
-        def labels(columns: tuple[int, ...], K: int, n_runs: int) -> Labels:
-            part = table[:, list(columns)]
-            return batched_kmeans(part, K, n_runs=n_runs, random_state=random_state).labels
-
-        self._labels = labels
+        self._labels = lru_cache(maxsize=8)(self._labels)  # type: ignore[method-assign]
 
     def columns(self, features: ArrayLike) -> Indices:
         """Return the numbers of some columns, in an order that depends on their contents alone."""
@@ -88,6 +81,10 @@ class EvaluationData:
         K = self.n_clusters if isinstance(n_clusters, str) else n_clusters
         return self._labels(tuple(columns.tolist()), K, n_runs)
 
+    def _labels(self, columns: tuple[int, ...], K: int, n_runs: int) -> Labels:
+        part = self.X[:, list(columns)]
+        return batched_kmeans(part, K, n_runs=n_runs, random_state=self.random_state).labels
+
     def held_out_share(
         self, features: Indices, n_folds: int, ridges: Sequence[float], permutation: int = 0
     ) -> float:
@@ -103,8 +100,7 @@ class EvaluationData:
 
     def _copy(self, permutation: int) -> tuple[Array, Array, Array]:
         """Return centered or shuffled data X, Y of no more columns with YY' = XX', and Y'X."""
-        # In units of the largest entry squares stay in range.
-        X = np.ldexp(self.X[:, self.fit_data.order], -math.frexp(float(np.abs(self.X).max()))[1])
+        X = in_safe_units(self.X[:, self.fit_data.order])
         X -= X.mean(axis=0)
         if permutation:
             X = np.random.default_rng([self.random_state, permutation]).permuted(X, axis=0)
@@ -205,21 +201,9 @@ class Criterion(ABC):
 
     @abstractmethod
     def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
-        """Judge one set of features.
+        """Judge some columns of prepared data, in the order of `EvaluationData.columns`.
 
-        Parameters
-        ----------
-        data : EvaluationData
-            The data, prepared.
-        features : array of int
-            The selected columns, in the order of `EvaluationData.columns`.
-        selector : selector, optional
-            What selected them; only looked at where the criterion `needs_selector`.
-
-        Returns
-        -------
-        float
-            The value.
+        The selector that selected them is only looked at where the criterion `needs_selector`.
         """
 
     def score(
@@ -540,17 +524,10 @@ class RankMean:
             )
 
     def combine(self, values: Mapping[str, ArrayLike]) -> Array:
-        """Combine what the criteria say about some candidates.
+        """Combine the values of some candidates by name of the criterion: from 0 to 1, the best.
 
-        Parameters
-        ----------
-        values : mapping of str to array-like of shape (n_candidates,)
-            The values by name of the criterion. A value that is not a number counts as the worst.
-
-        Returns
-        -------
-        array of shape (n_candidates,)
-            Between 0 and 1; larger is better. All 0.5 where no criterion tells them apart.
+        A value that is not a number counts as the worst. All are 0.5 where no criterion tells the
+        candidates apart.
         """
         columns = np.array([oriented(one, values[one.name]) for one in self.criteria])
         n = columns.shape[1]

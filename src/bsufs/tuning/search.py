@@ -14,7 +14,6 @@ from sklearn.base import clone
 from bsufs._typing import Array, Indices, Mask
 from bsufs.selectors._base import NUMBER_OF_FEATURES, BaseSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._docs import fill_docstring
 from bsufs.selectors._parameters import UNIT_INTERVAL, constraints
 from bsufs.selectors.cluster_alignment import ClusterAlignment
 from bsufs.tuning._settings import (
@@ -36,7 +35,6 @@ from bsufs.tuning.criteria import (
 )
 
 
-@fill_docstring
 @dataclass(repr=False, eq=False)
 class LabelFreeSearch(WrappingSelector):
     """Choose the settings of a selector by a criterion that sees the data alone.

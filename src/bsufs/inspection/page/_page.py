@@ -19,7 +19,6 @@ from scipy import sparse
 import bsufs.selectors
 from bsufs._atomic import atomic_write
 from bsufs._names import shortened
-from bsufs.inspection._docs import fill_docstring
 from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.alternative import Alternative
 from bsufs.inspection.explanation import portrait, verdict
@@ -28,6 +27,7 @@ from bsufs.inspection.page._columns import alike, columns_of, packed
 from bsufs.inspection.page._pictures import overlap_map, pictures
 from bsufs.inspection.page._templates import rendered
 from bsufs.metrics.label_free import column_numbers
+from bsufs.selectors._docs import fill_docstring
 from bsufs.table_selector import TableSelector
 from bsufs.tuning.criteria import CRITERIA
 
@@ -223,13 +223,11 @@ class ReportView:
 
 def _other_selections(found: FeatureFindings, comparison: Comparison) -> dict[str, Any]:
     """Return what other methods select, as masks."""
-    masks = {}
+    d, numbers = found.found.n_features, {}
     for name, chosen in comparison.selections.items():
         if name != found.method:
-            d = found.found.n_features
-            numbers = column_numbers(chosen, d, f"comparison.selections[{name!r}]")
-            masks[name] = found.folded(np.isin(range(d), numbers))
-    return masks
+            numbers[name] = column_numbers(chosen, d, f"comparison.selections[{name!r}]")
+    return {name: found.folded(np.isin(range(d), some)) for name, some in numbers.items()}
 
 
 def _changed_parameters(selector: Any) -> dict[str, str]:
@@ -269,7 +267,7 @@ def _data_in_numbers(found: FeatureFindings) -> dict[str, str]:
     if sparse.issparse(X):
         lines["Stored as"] = f"sparse, {X.nnz / (X.shape[0] * X.shape[1]):.2%} of the entries"
     varying = share[share > 0]
-    if varying.size > 1 and alike(share):
+    if varying.size > 1 and alike(varying):
         lines["Variance"] = "the same in all columns that vary"
     elif varying.size:
         # Of equal ones the better ranked.
@@ -300,6 +298,6 @@ def _candidate_heading(name: str, decisive: str) -> str:
         return "features"
     if name not in CRITERIA:
         return name.removeprefix("param_")
-    larger = getattr(CRITERIA[name], "larger_is_better", True)
+    better = "larger" if CRITERIA[name].larger_is_better else "smaller"
     role = "decides, " if name == decisive else ""
-    return f"{name.replace('_', ' ')} ({role}{'larger' if larger else 'smaller'} is better)"
+    return f"{name.replace('_', ' ')} ({role}{better} is better)"

@@ -15,6 +15,7 @@ from scipy.spatial.distance import squareform
 
 from bsufs._names import shortened
 from bsufs._typing import Array, Indices, Mask
+from bsufs.graphs import in_safe_units
 from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.findings import MOST_PORTRAITS, around_the_cut
 from bsufs.inspection.page._columns import scores_are_ranks
@@ -91,9 +92,8 @@ def _strips(found: FeatureFindings) -> list[Markup]:
     """Draw the values of each of the best selected features, cluster by cluster."""
     if found.clusters is None:
         return []
-    some = np.linspace(0, found.clusters.rows.size - 1, _STRIP_POINTS).round().astype(int)
-    some = np.unique(some)
     labels, n_clusters = found.clusters.labels, found.clusters.sizes.size
+    some = _some_of(labels.size, _STRIP_POINTS)
     # The same row lies at the same height in every strip.
     lane = 10 if n_clusters > 4 else 16
     jitter = np.random.default_rng(0).uniform(-1, 1, some.size).round(1)
@@ -101,46 +101,44 @@ def _strips(found: FeatureFindings) -> list[Markup]:
     strips = []
     for feature in range(min(found.n_selected, MOST_PORTRAITS)):
         values, levels = found.values_of(feature)
+        means = None
         if levels:
             # Each level has room of its own, in which its rows lie side by side.
-            reach = 300 / len(levels)
             spread = np.random.default_rng(1).uniform(-0.4, 0.4, values.size)
-            places, means = reach * (values + 0.5 + spread), None
+            places = 300 / len(levels) * (values + 0.5 + spread)
         else:
             # Halves, since the range of very large numbers would overflow.
             low, high = values.min() / 2, values.max() / 2
             places = 4 + 292 * (values / 2 - low) / ((high - low) or 1.0)
             means = (np.bincount(labels, places) / found.clusters.sizes).tolist()
         points = _dots(places[some].round(), heights, labels[some])
-        strips.append(
-            _drawn(
-                "strip", points=points, means=means, levels=levels, lane=lane, n_clusters=n_clusters
-            )
-        )
+        words = {"points": points, "means": means, "levels": levels}
+        strips.append(_drawn("strip", lane=lane, n_clusters=n_clusters, **words))
     return strips
 
 
 def _samples(found: FeatureFindings) -> Markup:
     """Draw the rows along the two leading components of the selected features."""
-    rows = found.rows_of_foremost[:, : found.ends[found.n_selected - 1]]
-    rows = np.ldexp(rows, -int(np.frexp(np.abs(rows).max())[1]))
+    rows = in_safe_units(found.rows_of_foremost[:, : found.ends[found.n_selected - 1]])
     left, values, _ = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
-    some = np.unique(np.linspace(0, len(rows) - 1, _MAP_POINTS).round().astype(int))
-    labels = np.zeros(len(rows), dtype=int) if found.clusters is None else found.clusters.labels
-    sizes = [] if found.clusters is None else found.clusters.sizes.tolist()
+    labels, sizes = np.zeros(len(rows), dtype=int), []
+    if found.clusters is not None:
+        labels, sizes = found.clusters.labels, found.clusters.sizes.tolist()
     scores = (left * values)[:, :2]
     scores *= np.where(np.abs(scores.min(axis=0)) > scores.max(axis=0), -1.0, 1.0)
     low, spread = scores.min(axis=0), np.ptp(scores, axis=0)
-    across, up = np.where(spread > 0, (scores - low) / np.where(spread > 0, spread, 1.0), 0.5).T
+    some = _some_of(len(rows), _MAP_POINTS)
+    across, up = np.where(spread > 0, (scores - low) / np.where(spread > 0, spread, 1.0), 0.5)[
+        some
+    ].T
+    points = _dots((34 + 436 * across).round(1), (306 - 296 * up).round(1), labels[some])
     shares = values[:2] ** 2 / (np.sum(values**2) or 1.0)
-    return _drawn(
-        "sample_map",
-        points=_dots(
-            np.round(34 + 436 * across[some], 1), np.round(306 - 296 * up[some], 1), labels[some]
-        ),
-        shares=shares.tolist(),
-        sizes=sizes,
-    )
+    return _drawn("sample_map", points=points, shares=shares.tolist(), sizes=sizes)
+
+
+def _some_of(number: int, most: int, spaced: Any = np.linspace) -> Indices:
+    """Return at most so many of some places, the first and the last among them."""
+    return np.unique(spaced(1, number, most).round().astype(int)) - 1
 
 
 def _dots(across: Any, up: Any, labels: Indices) -> list[tuple[int, str]]:
@@ -189,14 +187,11 @@ def _by_rank(found: FeatureFindings, values: Array, label: str) -> Markup:
     lines = [_Series("kept", values[:k], "kept", dots=True)]
     if k < d:
         lines.append(_Series("left out", values[k:], "out", first=k + 1, dots=True))
-
-    def describe(which: str, rank: int, value: float) -> str:
-        name = shortened(found.names[rank - 1], 80)
-        return f"{name}: rank {rank}, {label} {value:.4g}, {which}"
-
     return _line_chart(
         lines,
-        describe=describe,
+        describe=lambda which, rank, value: (
+            f"{shortened(found.names[rank - 1], 80)}: rank {rank}, {label} {value:.4g}, {which}"
+        ),
         title=f"{label.capitalize()} of the features, best first",
         x_label="rank",
         y_label=label,
@@ -273,9 +268,8 @@ class _Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        low, high = self.low, self.high
-        if self.log:
-            value, low, high = math.log10(value), math.log10(low), math.log10(high)
+        numbers = (value, self.low, self.high)
+        value, low, high = map(math.log10, numbers) if self.log else numbers
         return self.start + (value - low) / ((high - low) or 1.0) * (self.end - self.start)
 
     def ticks(self, whole: bool = False) -> list[tuple[float, str]]:
@@ -318,8 +312,7 @@ def _line_chart(
         known = np.flatnonzero(~np.isnan(line.values))
         if known.size > _MOST_POINTS:
             spaced = np.geomspace if across.log else np.linspace
-            places = spaced(1, known.size, _MOST_POINTS).round().astype(int)
-            known = known[np.unique(places) - 1]
+            known = known[_some_of(known.size, _MOST_POINTS, spaced)]
         pairs = zip((line.first + known).tolist(), line.values[known].tolist(), strict=True)
         return [(across(x), up(y), describe(line.label, x, y)) for x, y in pairs]
 
