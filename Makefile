@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-EXTRAS := cli,dask,excel,h5ad,persist,plot
+EXTRAS := app,cli,dask,excel,h5ad,persist,plot
 
 .PHONY: help demo test coverage test-oldest test-wheel build lint format bench bench-scale paper docs clean
 

@@ -30,6 +30,7 @@ EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 NOT_EXECUTED = {
     "make": "sets up an environment, and runs these tests",
     "pip": "changes the environment",
+    "bsufs app": "serves until Ctrl-C; tests/app runs it",
     "bsufs-paper": "needs the paper's datasets; paper/tests/cli runs it on small ones",
 }
 # What is executed on fewer rows and with fewer repetitions, to take seconds instead of minutes.

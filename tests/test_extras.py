@@ -21,7 +21,9 @@ EXTRAS = (
     "pyarrow",
     "rich",
     "skops",
+    "starlette",
     "typer",
+    "uvicorn",
     "yaml",
 )
 
@@ -127,6 +129,7 @@ def test_what_is_imported_when_it_is_used():
             ["select", "t.csv", "--report", "p.html"],
             'error: bsufs.inspection.page needs jinja2: pip install "bsufs[report]"',
         ),
+        ("uvicorn", ["app"], 'error: the app needs uvicorn: pip install "bsufs[app]"'),
     ],
 )
 def test_a_command_says_in_one_line_what_it_lacks(tmp_path, monkeypatch, package, words, message):

@@ -12,12 +12,14 @@ from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 
 # Code, docstrings and templates; anything that makes the wheel larger does not belong in it.
-WHEEL_BYTES = 385_000
+WHEEL_BYTES = 400_000
 SOURCE_BYTES = 2_500_000
 # Pictures and the table of all cells in docs/reproduction are the largest files that belong there.
 LARGEST_FILE_BYTES = 400_000
 
-WHEEL_SUFFIXES = frozenset({".css", ".csv", ".j2", ".js", ".json", ".py", ".typed", ".yaml"})
+WHEEL_SUFFIXES = frozenset(
+    {".css", ".csv", ".html", ".j2", ".js", ".json", ".py", ".typed", ".yaml"}
+)
 DATA_SUFFIXES = frozenset({".feather", ".h5ad", ".mat", ".npy", ".npz", ".parquet", ".pkl", ".pyc"})
 _SOURCES = Path(__file__).resolve().parents[1] / "src"
 NEEDED_IN_WHEEL = tuple(

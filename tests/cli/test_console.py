@@ -65,6 +65,24 @@ def test_no_progress_where_nobody_looks(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
+def test_whoever_runs_the_command_is_told_as_well(monkeypatch, capsys):
+    told = []
+    monkeypatch.setattr(Console, "listeners", [lambda *what: told.append(what)])
+    console = Console(quiet=True)
+    with console.busy("reading"):
+        console.progress("1,000 rows")
+        with console.busy("looking"):
+            pass
+    assert told == [
+        ("reading", ""),
+        ("reading", "1,000 rows"),
+        ("looking", ""),
+        ("reading", ""),
+        ("", ""),
+    ]
+    assert capsys.readouterr().err == ""
+
+
 def test_every_step_is_shown_on_a_terminal(table, tmp_path):
     words = ("--ignore", "id,kind", "-k", "2")
     shown = _on_a_terminal("select", table, *words, "-o", tmp_path / "small.csv")

@@ -1,6 +1,7 @@
 """The lines of Python in a report select what the command selected."""
 
 import html
+import json
 import re
 
 import numpy as np
@@ -52,12 +53,12 @@ def test_they_select_the_same(invoke, mixed, tmp_path, options):
     options = [costs if option == "COSTS" else option for option in options]
     if "--scale" not in options:
         options += ["--scale", "auto"]
-    page, names = tmp_path / "page.html", tmp_path / "names.txt"
-    done = invoke(
-        "select", mixed, *options, "--report", page, "--names", names, "--subsamples", 0, "-q"
-    )
+    page, names, results = (tmp_path / name for name in ("page.html", "names.txt", "all.json"))
+    written = ["--report", page, "--names", names, "--json", results]
+    done = invoke("select", mixed, *options, *written, "--subsamples", 0, "-q")
     assert done.status == 0, done
     (lines,) = re.findall('<pre id="lines"><code>(.*?)</code>', page.read_text(), re.DOTALL)
+    assert json.loads(results.read_text())["python"] == html.unescape(lines)
     space = {}
     exec(html.unescape(lines), space)
     assert space["selector"].selected_features_.tolist() == names.read_text().splitlines()

@@ -211,6 +211,13 @@ def test_random_columns_are_judged_on_rows_that_a_refit_did_not_see():
         assert Findings(selector.fit(X), X, n_subsamples=n_subsamples).chance is None
 
 
+def test_each_refit_is_told(monkeypatch):
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    told = []
+    make_report(MaxVariance(2).fit(X), X, n_subsamples=3, progress=told.append)
+    assert told == ["refit 1 of 3", "refit 2 of 3", "refit 3 of 3"]
+
+
 def test_refits_choose_among_the_best(monkeypatch):
     X = _factors(d=30)
     selector = BSUFS(4, must_keep=[29], never_keep=[3]).fit(X)

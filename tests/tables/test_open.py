@@ -274,6 +274,7 @@ def test_missing_and_infinite_values_alike(gappy):
     filled = gappy(GAPS, missing="median")
     assert _values(filled)[[1, 2], [0, 1]].tolist() == [7, 5]
     assert (filled.missing.n_missing, filled.missing.n_infinite) == (1, 1)
+    assert filled.gaps == {"a": 1, "b": 1}
     shorter = gappy(GAPS, missing="drop-rows")
     np.testing.assert_array_equal(_values(shorter), [[1, 2, 3], [10, 11, 13]])
     assert (shorter.missing.n_rows_dropped, shorter.n_rows) == (2, 2)

@@ -9,8 +9,8 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TextIO
 
 from bsufs._atomic import checked_write
 from bsufs._names import one_line, shortened
@@ -33,6 +33,9 @@ def examples(*commands: str) -> str:
 class Console:
     """Says on standard error what is done, unless told to be quiet."""
 
+    # Who else is told what is done, and how far that is: whatever runs the command.
+    listeners: ClassVar[list[Callable[[str, str], None]]] = []
+
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet
         # The line that moves, where there is one, and what it says is done.
@@ -52,7 +55,8 @@ class Console:
     @contextlib.contextmanager
     def busy(self, message: str) -> Iterator[None]:
         """Show on a terminal that work goes on; within other work, until that goes on itself."""
-        if self.quiet or not sys.stderr.isatty():
+        is_shown = not self.quiet and sys.stderr.isatty()
+        if not is_shown and not self.listeners:
             yield
             return
         from rich.console import Console as Screen
@@ -60,7 +64,7 @@ class Console:
         former, self._doing = self._doing, message
         is_outermost = self._status is None
         if is_outermost:
-            self._status = Screen(stderr=True).status("")
+            self._status = Screen(stderr=True, quiet=not is_shown).status("")
         self.progress("")
         try:
             with self._status if is_outermost else contextlib.nullcontext():
@@ -73,6 +77,8 @@ class Console:
 
     def progress(self, detail: str) -> None:
         """Add to the line that shows what is done how far that is, such as "1,000 rows"."""
+        for tell in self.listeners:
+            tell(self._doing, detail)
         if self._status is not None:
             from rich.text import Text
 

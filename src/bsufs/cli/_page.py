@@ -44,5 +44,6 @@ def make_page(
             about=facts,
             command=given.command,
             script=python_lines(given, found, getattr(selector, "best_estimator_", selector)),
+            progress=found.console.progress,
         )
     return str(report)

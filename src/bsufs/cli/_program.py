@@ -145,7 +145,7 @@ def run(arguments: Sequence[str] | None = None, program: Program = BSUFS) -> NoR
         if _is_interruption(error):
             status = INTERRUPTED_STATUS
         elif not terminated:
-            status = _report(error, debug, program.name)
+            status = report_error(error, debug, program.name)
     finally:
         signal.signal(signal.SIGTERM, former)
     if status == INTERRUPTED_STATUS:
@@ -161,7 +161,7 @@ def _is_interruption(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _report(error: Exception, debug: bool, program: str) -> int:
+def report_error(error: Exception, debug: bool, program: str) -> int:
     """Say what went wrong; only an error that nobody expected comes with its traceback."""
     # Usage errors have their own classes, and where these live depends on the version of typer.
     describe = getattr(error, "format_message", None)

@@ -20,6 +20,7 @@ from bsufs.cli._console import Console, as_csv
 from bsufs.cli._groups import column_costs
 from bsufs.cli._input import Input, open_input
 from bsufs.cli._page import make_page
+from bsufs.cli._script import python_lines
 from bsufs.selectors._agreement import TOLERANCE
 from bsufs.solvers.components import common_level_in_words
 
@@ -139,6 +140,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         "tuning": tuning.tuning_document(fitted) if given.tune else None,
         "comparison": None,
         "alternatives": None,
+        "python": python_lines(given, found, selector),
     }
     _tell(document, table.names, shares, console)
     if varies and found.nuisance is None:

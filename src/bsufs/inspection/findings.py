@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -158,6 +158,8 @@ class Findings(Judged):
     %(subsamples)s
     notes : sequence of str, default=()
         Sentences that a reader should see first.
+    progress : callable, optional
+        Called after each refit with how far they are, such as "refit 3 of 20".
 
     Attributes
     ----------
@@ -200,6 +202,7 @@ class Findings(Judged):
     random_state: Any = 0
     n_jobs: int | None = None
     notes: Sequence[str] = ()
+    progress: Callable[[str], None] = lambda detail: None
 
     def __post_init__(self) -> None:
         if self.n_subsamples < 0:
@@ -518,12 +521,15 @@ class Findings(Judged):
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_subsamples)
         # Threads share X; most of a fit is linear algebra, which does not hold up the others.
-        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads")
+        parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
+        refits = []
         try:
-            refits = parallel(delayed(self._support_on_part)(int(seed)) for seed in seeds)
+            for refit in parallel(delayed(self._support_on_part)(int(seed)) for seed in seeds):
+                refits.append(refit)
+                self.progress(f"refit {len(refits)} of {self.n_subsamples}")
         except SubsampleError as error:
             return [], error
-        return list(refits), None
+        return refits, None
 
     def _support_on_part(self, seed: int) -> tuple[Indices, Mask]:
         data, random = self._data_of_candidates, np.random.default_rng(seed)

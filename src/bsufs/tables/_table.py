@@ -61,7 +61,7 @@ class Table:
     scale : {"none", "standard", "noise"}
         Whether the columns are scaled; `why_scaled` says why where that was left to the data.
     missing : MissingValues
-        What was missing, and what was done about it.
+        What was missing, and what was done about it; `gaps` has the number for each column.
     is_held : bool
         Whether the numbers are in memory.
 
@@ -99,7 +99,7 @@ class Table:
             Column(name, kinds.get(name, "number")) for name in rows.features if name not in left
         )
         self.batch_rows = batch_rows or max(1, memory // (_BYTES_PER_CELL * len(rows.names)))
-        self.missing = MissingValues()
+        self.missing, self.gaps = MissingValues(), dict[str, int]()
         self.scale, self.why_scaled = "none", ""
         self._preparation = Preparation()
         # The numbers, where they are held: as read, and once prepared as a fit takes them.
@@ -373,6 +373,7 @@ class Table:
         firsts = slice(None) if self.groups is None else np.unique(self.groups, True)[1]
         for values in self._numbers():
             gaps.add(values[:, firsts])
+        self.gaps |= {self.names[i]: int(gaps.by_column[i]) for i in np.flatnonzero(gaps.by_column)}
         mostly = gaps.by_column > MOST_MISSING * gaps.n_rows
         if how == "median" and not strict and mostly.any() and gaps.n_rows:
             self._keep_of_held(np.flatnonzero(~mostly))

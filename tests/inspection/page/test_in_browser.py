@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from tests.inspection.page.browser import CHROMIUM, open_browser
+from tests.browser import CHROMIUM, COLORS, contrast, luminance, open_browser
 
 from bsufs import BSUFS
 from bsufs.inspection import Comparison, Findings, make_report
@@ -226,35 +226,15 @@ def test_names_are_copied_and_saved_as_they_are(page, findings):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_words_stand_out_from_the_paper(page, scheme):
-    feature = {"name": "prefers-color-scheme", "value": scheme}
-    page.call("Emulation.setEmulatedMedia", media="", features=[feature])
+    names = ["body", ".eyebrow", "nav a", ".verdict", ".note, .verdict", ".tiles li", "td.dot"]
+    page.prefer(scheme)
     try:
-        colors = page.evaluate(
-            """["body", ".eyebrow", "nav a", ".verdict", ".note, .verdict", ".tiles li", "td.dot"]
-              .map((name) => {
-                const element = document.querySelector(name);
-                let behind = element, back;
-                while ((back = getComputedStyle(behind).backgroundColor).endsWith(", 0)"))
-                  behind = behind.parentElement;
-                return [name, getComputedStyle(element).color, back];
-              })"""
-        )
+        colors = page.evaluate(f"{names}.map({COLORS})")
     finally:
-        page.call("Emulation.setEmulatedMedia", media="", features=[])
+        page.prefer(None)
     for name, ink, paper in colors:
-        assert _contrast(ink, paper) >= 4.5, name
-    assert (_luminance(colors[0][2]) > 0.5) == (scheme == "light")
-
-
-def _luminance(color):
-    channels = [int(part) / 255 for part in re.findall(r"\d+", color)[:3]]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def _contrast(one, other):
-    low, high = sorted([_luminance(one), _luminance(other)])
-    return (high + 0.05) / (low + 0.05)
+        assert contrast(ink, paper) >= 4.5, name
+    assert (luminance(colors[0][2]) > 0.5) == (scheme == "light")
 
 
 def test_links_stay_within_the_frame_of_a_notebook(browser, report, tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import platform
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.metadata import version
@@ -94,6 +94,7 @@ def make_report(
     script: str | None = None,
     notes: Sequence[str] = (),
     display: bool = False,
+    progress: Callable[[str], None] = lambda detail: None,
 ) -> str | Path | ReportView:
     """Make one HTML page on a selection that needs no other file and no network.
 
@@ -130,6 +131,8 @@ def make_report(
         Sentences that a reader should see first.
     display : bool, default=False
         Return what a notebook shows as the page itself, in place of the page or its path.
+    progress : callable, optional
+        Called after each refit with how far they are, such as "refit 3 of 20".
 
     Returns
     -------
@@ -151,7 +154,7 @@ def make_report(
     True
     """
     found = Findings(
-        selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs, notes
+        selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs, notes, progress
     )
     if image_shape is not None:
         image_shape = check_image_shape(image_shape, found.n_features)
