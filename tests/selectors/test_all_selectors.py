@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
+from sklearn.base import clone
 
+from bsufs import BSUFS, ClusterAlignment, NeighborAlignment
 from bsufs.selectors import ScoringSelector, all_selectors, check_selector
 from bsufs.selectors._docs import fill_docstring
 
@@ -64,3 +66,15 @@ def test_a_selector_of_ones_own_keeps_them_too():
     assert Smallest(1).fit([[1.0, 5.0], [2.0, 6.0]]).selected_features_.tolist() == [0]
     with pytest.raises(ValueError, match="n_features_to_select"):
         Smallest("many").fit([[1.0, 5.0], [2.0, 6.0]])
+
+
+@pytest.mark.parametrize("selector", [BSUFS(3), ClusterAlignment(3), NeighborAlignment(3)])
+@pytest.mark.parametrize("n_rows", [7, 31, 200])
+def test_the_same_copy_of_a_column_is_kept_in_batches(selector, n_rows):
+    X = np.random.default_rng(0).standard_normal((1500, 14))
+    X[:, [9, 13]] = X[:, [0]]
+    X[:, 11] = X[:, 3]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    expected = selector.fit(X).selected_features_
+    batches = (X[start : start + n_rows] for start in range(0, len(X), n_rows))
+    np.testing.assert_array_equal(clone(selector).fit_batches(batches).selected_features_, expected)

@@ -116,7 +116,12 @@ def find_duplicates(scatter: Scatter, forced: Mask, groups: Indices | None = Non
     size, first = diagonal, np.arange(d)
     if groups is not None:
         size, first = group_sums(groups, diagonal)[groups], groups
-    by_standing = np.lexsort((varying, first[varying], -size[varying], ~forced[varying], group))
+    # In products copies can differ by rounding: what comes that close to the largest is as large.
+    sizes, largest = size[varying], np.zeros(varying.size)
+    np.maximum.at(largest, group, sizes)
+    close = sizes >= largest[group] * (1.0 - _DUPLICATE_TOLERANCE)
+    sizes = np.where(close, largest[group], sizes)
+    by_standing = np.lexsort((varying, first[varying], -sizes, ~forced[varying], group))
     first_of_group = np.ones(varying.size, dtype=bool)
     first_of_group[by_standing[1:]] = np.diff(group[by_standing]) > 0
     found = np.zeros(d, dtype=bool)
