@@ -316,3 +316,11 @@ def test_rows_are_counted_afresh_where_a_long_row_makes_a_second_start_necessary
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     with pytest.raises(TableError, match=r"row 10 of 'b'|in column 'b' \(row 10\)"):
         open_table(tmp_path / "t.csv", kinds={"a": "number"}, strict=True)
+
+
+def test_numbers_too_large_for_a_variance_are_not_scaled():
+    text = "a,b,c\n1e308,1.5,2\n-0.5,2,1\n1,3.5,4\n"
+    table = open_table(io.BytesIO(text.encode()), scale="auto")
+    assert (table.scale, table.why_scaled[:18]) == ("none", "the numbers of 'a'")
+    with pytest.raises(TableError, match="'a' are too large to have a variance"):
+        open_table(io.BytesIO(text.encode()), scale="standard")

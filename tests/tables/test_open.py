@@ -1,7 +1,9 @@
 import bz2
+import contextlib
 import gzip
 import io
 import lzma
+import struct
 import sys
 import zipfile
 
@@ -13,7 +15,7 @@ import pytest
 from scipy import sparse
 from scipy.io import savemat
 
-from bsufs.tables import TableError, open_table
+from bsufs.tables import TableError, open_table, write_table
 
 
 def _text(text, **options):
@@ -468,3 +470,51 @@ def test_the_member_of_an_archive_says_what_it_is(tmp_path):
     (tmp_path / "u.zip").write_bytes(_zip({"t.bin": b"a\tb\n"}))
     with pytest.raises(TableError, match="must hold one text file"):
         open_table(tmp_path / "u.zip")
+
+
+def test_a_damaged_matlab_file_is_an_error_and_no_crash(tmp_path):
+    path, X = tmp_path / "a.mat", np.random.default_rng(0).standard_normal((5, 3))
+    savemat(path, {"X": X, "S": sparse.csc_array(X), "t": "text", "c": {"a": 1}, "z": 1j * X})
+    whole = path.read_bytes()
+    assert open_table(path, array="X").n_features == 3
+    # Bytes that say of what type a part is and how long: those of numbers may be anything.
+    for place in range(128, len(whole)):
+        if whole[place] in (*range(1, 19), 120):
+            path.write_bytes(
+                whole[:place] + bytes([(whole[place] + 100) % 256]) + whole[place + 1 :]
+            )
+            with contextlib.suppress(TableError):
+                open_table(path, array="X")
+    path.write_bytes(
+        whole.replace(struct.pack("<II", 9, X.nbytes), struct.pack("<II", 0, X.nbytes))
+    )
+    with pytest.raises(TableError, match=r"cannot be read as a MATLAB file.*types"):
+        open_table(path)
+
+
+def test_a_sparse_matrix_with_rows_that_do_not_exist_is_refused(tmp_path):
+    X = sparse.csc_matrix(np.eye(4))
+    X.indices[1] = 10**6
+    savemat(tmp_path / "a.mat", {"X": X})
+    with pytest.raises(TableError, match="cannot be read as a MATLAB file"):
+        open_table(tmp_path / "a.mat")
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_matlab_files_are_read_whatever_else_they_hold(tmp_path, compressed):
+    X = np.arange(12.0).reshape(4, 3)
+    others = {"cells": np.array([[1], "a"], dtype=object), "s": {"a": X}}
+    savemat(tmp_path / "a.mat", {**others, "X": X, "y": np.arange(4)}, do_compression=compressed)
+    table = open_table(tmp_path / "a.mat", label="y")
+    np.testing.assert_array_equal(table.matrix(range(3)), X)
+    savemat(tmp_path / "b.mat", others, do_compression=compressed)
+    with pytest.raises(TableError, match="holds 'cells', 's'"):
+        open_table(tmp_path / "b.mat")
+
+
+def test_a_column_without_a_text_is_refused_before_anything_is_written(tmp_path, capfdbinary):
+    columns = {"a": [1.0, 2.0, 4.0], "b": [{"q": 1}] * 3, "c": [3.0, 1.0, 2.0]}
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    with pytest.raises(TableError, match="'b' of type struct"):
+        write_table(open_table(tmp_path / "a.parquet"), "-")
+    assert capfdbinary.readouterr().out == b""

@@ -8,6 +8,9 @@ from typing import Annotated
 
 import typer
 
+# The program had this module's name, and scripts that call it import it from here.
+from bsufs.cli._program import run as run
+
 _LIMIT = "2GB"
 
 

@@ -414,11 +414,21 @@ class Table:
         is_sparse, batches = sparse.issparse(self._held), self.batches()
         units = Units()
         scaler = StandardScaler(with_mean=not is_sparse)
-        for values in batches if is_sparse else _regrouped(batches, _ROWS_TO_SCALE):
-            scaler.partial_fit(values)
-            units.add(values)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for values in batches if is_sparse else _regrouped(batches, _ROWS_TO_SCALE):
+                scaler.partial_fit(values)
+                units.add(values)
         self.scale = scale
-        if scale == "auto":
+        immense = [self.names[one] for one in np.flatnonzero(~np.isfinite(scaler.var_))]
+        if immense and scale == "standard":
+            raise self._error(
+                f"the numbers of {listed(immense)} are too large to have a variance. Leave it out "
+                "with --ignore, or use --scale none."
+            )
+        if immense:
+            self.scale = "none"
+            self.why_scaled = f"the numbers of {listed(immense)} are too large to have a variance"
+        elif scale == "auto":
             kinds = {column.kind for column in self._features}
             self.scale, self.why_scaled = units.decide(scaler.var_, self.names, kinds)
         if self.scale == "noise":

@@ -116,15 +116,26 @@ def _kind(path: str | os.PathLike[str]) -> str:
 
 def _write_text(batches: Iterable[Any], names: Sequence[str], stream: Any, delimiter: str) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
+    try:
+        _write_lines(batches, names, text, delimiter)
+    finally:
+        # The stream belongs to the caller, who closes it.
+        text.detach()
+
+
+def _write_lines(batches: Iterable[Any], names: Sequence[str], text: Any, delimiter: str) -> None:
     # Cells with a character of the line end are quoted: both must be in it for that.
     end = "\r\n"
     lines = SimpleNamespace(write=lambda line: text.write(line.removesuffix(end) + "\n"))
     writer = csv.writer(lines, delimiter=delimiter, lineterminator=end)
-    writer.writerow(names)
+    header = [names]
     for batch in batches:
         columns = [
             _as_text(*named) for named in zip(batch.schema.names, batch.columns, strict=True)
         ]
+        # Now that each is known to have a text: else not even the header is written.
+        writer.writerows(header)
+        header = []
         for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
             cells = [column.slice(start, _ROWS_AT_ONCE) for column in columns]
             plain = _plain_lines(cells, delimiter)
@@ -133,9 +144,7 @@ def _write_text(batches: Iterable[Any], names: Sequence[str], stream: Any, delim
                 writer.writerows(zip(*values, strict=True))
             else:
                 text.write(plain)
-    text.flush()
-    # The stream belongs to the caller, who closes it.
-    text.detach()
+    writer.writerows(header)
 
 
 def _plain_lines(columns: Sequence[Any], delimiter: str) -> str | None:
