@@ -90,31 +90,20 @@ def select_genes(
     Returns
     -------
     anndata.AnnData or None
-        The annotated copy if `copy`. In either case these are set, all at once at the end:
-
-        ``var["bsufs_selected"]``
-            Whether the gene is selected.
-        ``var["bsufs_rank"]``
-            1 for the best gene; missing for genes that were not looked at.
-        ``var["bsufs_score"]``
-            Larger is better; missing likewise.
-        ``uns["bsufs"]``
-            The parameters and the version.
+        The annotated copy if `copy`. All at once at the end are set ``var["bsufs_selected"]``;
+        ``var["bsufs_rank"]``, 1 for the best gene, and ``var["bsufs_score"]``, larger is better,
+        both missing for genes that were not looked at; and ``uns["bsufs"]``, all parameters.
 
     Notes
     -----
     Genes of `must_keep` pass every filter. Genes that are zero in all cells are left out. Counts
     are recognized as whole numbers, none below zero and some above 10.
 
-    Logarithms of counts vary most where counting noise does, in genes of a certain mean, whether
-    they tell anything or not. The usual standard deviation of genes of a mean is the running median
-    over 20 groups of genes with similar means, and `noise_units` divide by it; data with negative
-    entries are taken as they are. The genes that then vary most are looked at: five times as many
-    as are selected, at least 2000.
-
-    Of a backed file with few genes only sums are kept; with many, the entries that are not zero, of
-    the genes that may be selected. ``purpose="reconstruction"`` needs these genes as a dense array
-    in memory.
+    Logarithms of counts vary most where counting noise does, whether genes tell anything or not.
+    `noise_units` divide by the running median of standard deviations over 20 groups of genes with
+    similar means; data with negative entries are taken as they are. The genes that then vary most
+    are looked at: five times as many as are selected, at least 2000. ``purpose="reconstruction"``
+    needs these as a dense array in memory.
 
     Examples
     --------

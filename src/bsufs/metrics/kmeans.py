@@ -143,7 +143,7 @@ def batched_kmeans(
 
 
 def _checked_weight(sample_weight: ArrayLike | None, n: int) -> Array:
-    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weight: Array = np.asarray(np.ones(n) if sample_weight is None else sample_weight, np.float64)
     if weight.shape != (n,) or not (np.isfinite(weight) & (weight > 0)).all():
         raise ValueError(
             f"sample_weight must hold a positive number for each of the {n} samples, got an array "
