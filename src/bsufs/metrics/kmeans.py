@@ -26,23 +26,13 @@ Labels = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class KMeansRuns:
-    """What every run of k-means came to.
+    """What every run of k-means came to; the first axis of every array is that of the runs."""
 
-    Parameters
-    ----------
-    labels : array of int of shape (n_runs, n_samples)
-        The nearest center of every sample.
-    inertia : array of shape (n_runs,)
-        Sums of squared distances of the samples to their centers: smaller is better.
-    centers : array of shape (n_runs, n_clusters, n_features)
-        Where the centers ended.
-    n_iter : array of int of shape (n_runs,)
-        Iterations done, counting the last one that changed nothing.
-    """
-
+    # The nearest center of every sample, and the sum of squared distances to it.
     labels: Labels
     inertia: Array
     centers: Array
+    # Iterations done, counting the last one that changed nothing.
     n_iter: NDArray[np.intp]
 
     @property

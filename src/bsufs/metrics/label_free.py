@@ -109,16 +109,9 @@ def reconstruction(X: Any, support: ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class Stability:
-    """How alike repeated selections are, with a confidence interval.
+    """How alike repeated selections are, with a confidence interval that is not cut off at 1.
 
-    Parameters
-    ----------
-    value : float
-        1 for identical selections, 0 on average for random ones; may be negative.
-    variance : float
-        Estimated variance of `value`.
-    lower, upper : float
-        Ends of the confidence interval, not cut off at 1.
+    The value is 1 for identical selections, 0 on average for random ones; it may be negative.
     """
 
     value: float
@@ -156,15 +149,10 @@ def nogueira_stability(
         Value, variance and interval. All are NaN where every selection is empty or every one
         holds all features: there was no choice that could have been stable.
 
-    Notes
-    -----
-    The variance is that of Theorem 7, 4/M^2 times the sum of squared deviations of the
-    contributions of the selections; the interval is the normal one of Corollary 9.
-
     References
     ----------
     Nogueira, S., Sechidis, K., Brown, G. (2018). On the stability of feature selection algorithms.
-    Journal of Machine Learning Research 18(174).
+    Journal of Machine Learning Research 18(174). Theorem 7 and Corollary 9.
 
     Examples
     --------
