@@ -78,7 +78,7 @@ ax.set(title="The best 24 of the panel, by type", ylim=(len(means) - 0.5, -0.5))
 figure.colorbar(dots, label="mean log expression")
 for share in (0.25, 0.5, 1.0):
     ax.scatter([], [], s=150 * share**2, c="lightgray", edgecolors="gray", label=f"{share:.0%}")
-figure.legend(title="of cells", loc="outside right center", frameon=False, fontsize=8)
+figure.legend(title="share of cells", loc="outside right center", frameon=False, fontsize=8)
 
 # %%
 # A panel that exists already, with markers of three types alone, is extended to 18 genes. What is

@@ -281,6 +281,13 @@ def refusal(call, *words, **settings):
         ({"batch_key": "same"}, "must tell two batches apart, got one"),
         ({"batch_key": "gaps"}, "must name a batch for every cell"),
         ({"n": 0}, "n must be a whole number from 1"),
+        ({"n": 1.0}, "n must be .* a share below 1, or 'auto', got 1.0"),
+        ({"n": None}, "n must be .* got None"),
+        ({"n": True}, "n must be .* got True"),
+        ({"n": "many"}, "n must be .* got 'many'"),
+        ({"min_cells": 0.1}, "min_cells must be a whole number of cells, got 0.1"),
+        ({"max_mean": "1"}, "max_mean must be a number, got '1'"),
+        ({"key_added": None}, "key_added must be a string, got None"),
         ({"seed": 1}, "ClusterAlignment, which has no parameter 'seed'"),
     ],
 )
@@ -310,7 +317,9 @@ def test_names_that_repeat_gaps_and_foreign_objects_are_refused():
     empty = ad.AnnData(obs=pd.DataFrame(index=list("abc")), var=pd.DataFrame(index=list("xy")))
     assert "must have an X to select from" in refusal(genes.select_genes, 2, adata=empty)
     zeros = ad.AnnData(np.zeros((5, 4), dtype=np.float32))
-    assert "zeros only" in refusal(genes.select_genes, 2, normalize=True, adata=zeros)
+    for normalize in (True, False):
+        said = refusal(genes.select_genes, 2, normalize=normalize, adata=zeros)
+        assert "got zeros only" in said
 
 
 def test_reconstruction_says_how_much_memory_it_would_need(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -89,31 +90,20 @@ def select_genes(
     Returns
     -------
     anndata.AnnData or None
-        The annotated copy if `copy`. In either case these are set, all at once at the end:
-
-        ``var["bsufs_selected"]``
-            Whether the gene is selected.
-        ``var["bsufs_rank"]``
-            1 for the best gene; missing for genes that were not looked at.
-        ``var["bsufs_score"]``
-            Larger is better; missing likewise.
-        ``uns["bsufs"]``
-            The parameters and the version.
+        The annotated copy if `copy`. All at once at the end are set ``var["bsufs_selected"]``;
+        ``var["bsufs_rank"]``, 1 for the best gene, and ``var["bsufs_score"]``, larger is better,
+        both missing for genes that were not looked at; and ``uns["bsufs"]``, all parameters.
 
     Notes
     -----
     Genes of `must_keep` pass every filter. Genes that are zero in all cells are left out. Counts
     are recognized as whole numbers, none below zero and some above 10.
 
-    Logarithms of counts vary most where counting noise does, in genes of a certain mean, whether
-    they tell anything or not. The usual standard deviation of genes of a mean is the running median
-    over 20 groups of genes with similar means, and `noise_units` divide by it; data with negative
-    entries are taken as they are. The genes that then vary most are looked at: five times as many
-    as are selected, at least 2000.
-
-    Of a backed file with few genes only sums are kept; with many, the entries that are not zero, of
-    the genes that may be selected. ``purpose="reconstruction"`` needs these genes as a dense array
-    in memory.
+    Logarithms of counts vary most where counting noise does, whether genes tell anything or not.
+    `noise_units` divide by the running median of standard deviations over 20 groups of genes with
+    similar means; data with negative entries are taken as they are. The genes that then vary most
+    are looked at: five times as many as are selected, at least 2000. ``purpose="reconstruction"``
+    needs these as a dense array in memory.
 
     Examples
     --------
@@ -129,6 +119,7 @@ def select_genes(
     given = {name: value for name, value in locals().items() if name in _RECORDED}
     cells, names = _Cells.of(adata, layer), adata.var_names
     _check_names(names)
+    _check_kinds(n, min_cells, max_mean, key_added)
     forced = _genes("must_keep", must_keep, names)
     barred = _genes("never_keep", never_keep, names)
     _require_apart(forced, barred, names)
@@ -146,7 +137,7 @@ def select_genes(
     if max_mean is not None:
         candidates &= means <= max_mean
     genes = np.flatnonzero(candidates | forced)
-    if isinstance(n, float) and 0.0 < n < 1.0:
+    if isinstance(n, float):
         n = max(1, round(n * genes.size))
     _check_number(n, genes.size, forced)
     noise_units = purpose == "clusters" if noise_units is None else noise_units
@@ -286,8 +277,8 @@ class _Counted:
                 f"normalize=True needs counts, whole numbers from zero, but there are {got}. Leave "
                 "it out for data that are normalized already, or name the layer with the counts."
             )
-        if wanted and not self.per_cell.any():
-            raise ValueError("adata must have counts, got zeros only. There is nothing to select.")
+        if not self.n_expressing.any():
+            raise ValueError("adata must hold expression, got zeros only. Nothing can be selected.")
         return wanted
 
     def size_factors(self) -> Array:
@@ -304,6 +295,19 @@ def _check_names(names: Any) -> None:
             f"{f' (and {twice.size - 1} others do)' if twice.size > 1 else ''}. Call "
             "adata.var_names_make_unique() first."
         )
+
+
+def _check_kinds(n: Any, min_cells: Any, max_mean: Any, key_added: Any) -> None:
+    is_number = isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1
+    is_share = isinstance(n, float) and 0.0 < n < 1.0
+    if not (is_number or is_share or (isinstance(n, str) and n == "auto")):
+        raise ValueError(f"n must be a whole number from 1, a share below 1, or 'auto', got {n!r}.")
+    if min_cells is not None and not isinstance(min_cells, Integral):
+        raise ValueError(f"min_cells must be a whole number of cells, got {min_cells!r}.")
+    if max_mean is not None and not isinstance(max_mean, Real):
+        raise ValueError(f"max_mean must be a number, got {max_mean!r}.")
+    if not isinstance(key_added, str):
+        raise ValueError(f"key_added must be a string, got {key_added!r}.")
 
 
 def _genes(parameter: str, wanted: str | Sequence[str] | None, names: Any) -> Mask:
@@ -332,8 +336,6 @@ def _check_number(n: int | float | str, n_candidates: int, forced: Mask) -> None
         )
     if isinstance(n, str):
         return
-    if n < 1 or n != int(n):
-        raise ValueError(f"n must be a whole number from 1, a share up to 1, or 'auto', got {n}.")
     if n > n_candidates:
         raise ValueError(
             f"n must be at most {n_candidates}, the number of genes that are expressed and pass "

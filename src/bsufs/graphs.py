@@ -1,10 +1,7 @@
 """Nearest-neighbor graphs of samples: the one source of neighbors, affinities and Laplacians.
 
-Everything here is sparse or works in batches of rows: no array of n x n numbers is ever kept.
-Neighbors are exact, and samples at equal distance are taken in the order of their rows, so that
-the same data give the same graph everywhere. The search is a blockwise one of its own for that
-reason: it keeps ties of whole numbers exact and gives them to the lower index, which scikit-learn's
-searches do not promise.
+Nothing here keeps an array of n x n numbers. Neighbors are exact, and samples at equal distance are
+taken in the order of their rows, which scikit-learn's searches do not promise.
 """
 
 from __future__ import annotations
@@ -172,10 +169,7 @@ def laplacian(A: Any) -> Any:
 
 
 def components_by_size(A: Any) -> tuple[int, Indices]:
-    """Find the connected components of a graph, the largest first.
-
-    Components of equal size are numbered in the order of their first samples.
-    """
+    """Find the connected components of a graph, the largest first, then by their first samples."""
     count, raw = connected_components(A, directed=False)
     _, firsts, sizes = np.unique(raw, return_index=True, return_counts=True)
     rank = np.argsort(np.lexsort((firsts, -sizes)))
@@ -183,14 +177,11 @@ def components_by_size(A: Any) -> tuple[int, Indices]:
 
 
 def lowest_eigenpairs(L: Any, null: Any, bound: float, count: int) -> tuple[Array, Array]:
-    """Return the lowest eigenpairs of a Laplacian outside its known null space.
-
-    It is known from the components of the graph. Taking it out leaves nothing that repeats exactly,
-    which is what a Lanczos iteration cannot see.
-    """
+    """Return the lowest eigenpairs of a Laplacian outside its known null space."""
 
     def mirrored(V: Array) -> Array:
-        # Eigenvalues bound - value, with zero for the null space: the lowest become the largest.
+        # Eigenvalues bound - value, with zero for the null space: the lowest become the largest,
+        # and nothing repeats exactly, which a Lanczos iteration cannot see.
         return np.asarray(bound * (V - null @ (null.T @ V)) - L @ V)
 
     values, vectors = largest_eigenpairs(mirrored, L.shape[0], count)
@@ -198,11 +189,7 @@ def lowest_eigenpairs(L: Any, null: Any, bound: float, count: int) -> tuple[Arra
 
 
 def lowest_laplacian_eigenvectors(A: Any, count: int) -> tuple[Array, Array]:
-    """Return the lowest eigenvectors of the Laplacian of a graph.
-
-    The eigenvectors of the eigenvalue zero are the indicators of the connected components, the
-    largest first.
-    """
+    """Return the lowest eigenpairs of the Laplacian of a graph, indicators of components first."""
     n = A.shape[0]
     n_connected, labels = components_by_size(A)
     null = _indicators(labels, n_connected, np.ones(n))

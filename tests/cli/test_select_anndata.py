@@ -39,6 +39,7 @@ def test_a_panel_keeps_all_annotations(invoke, cells, tmp_path):
     result = invoke(*words, "--must-keep-matching", "^G3$", "-o", panel, "--order", "rank")
     assert result.status == 0, result.err
     assert "counts" not in result.err
+    assert "--ignore to carry it to other files than .h5ad" in result.err
     found = ad.read_h5ad(panel)
     assert found.var["symbol"].tolist()[0] == "G3"
     assert found.var["symbol"].str.startswith("MARK").sum() == 3

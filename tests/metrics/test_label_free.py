@@ -170,6 +170,7 @@ def test_unfit_selections(arguments, message):
 
 SCIKIT_LEARN = {
     "nmi": lambda a, b: normalized_mutual_info_score(a, b, average_method="geometric"),
+    "nmi-arithmetic": normalized_mutual_info_score,
     "ari": adjusted_rand_score,
 }
 

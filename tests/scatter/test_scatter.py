@@ -18,6 +18,7 @@ from bsufs.scatter import (
     memory_for_scatter,
 )
 from bsufs.scatter._base import batches
+from bsufs.scatter._eigen import Wanted
 
 SHAPES = [(300, 40), (400, 170), (50, 300), (300, 500), (6, 3), (3, 9), (2, 1)]
 
@@ -344,6 +345,22 @@ def test_sparse_is_dense_in_every_form(seed, shape, kind, index, weighted, mean,
     np.testing.assert_allclose(
         turned @ np.eye(shape[1]), dense_formula(X, weight), atol=1e-8 * size
     )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("adjusted", [False, True])
+def test_many_pairs_of_rather_dense_data_come_from_the_whole_of_s(weighted, adjusted):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((900, 150), density=0.3, rng=rng, format="csr")
+    weight = rng.integers(3, size=900).astype(float) if weighted else None
+    scatter = make_scatter(X, weight)
+    if adjusted:
+        scatter = scatter.without(np.zeros(150), X[:, [0]].toarray(), weight)
+    assert scatter._gram_pays(Wanted(20))
+    assert not scatter._gram_pays(Wanted(20, level=1.0))
+    values, vectors = scatter.leading_eigenvectors(20)
+    np.testing.assert_allclose(scatter._gram(), scatter @ np.eye(150), atol=1e-10)
+    np.testing.assert_allclose(scatter @ vectors, vectors * values, atol=1e-7 * values[0])
 
 
 def test_entries_that_are_stored_in_parts_are_added_up():

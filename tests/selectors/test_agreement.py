@@ -1,23 +1,11 @@
-"""The agreement of clusters, against scikit-learn, and the numbers that are tried."""
+"""The agreement of clusters, and the numbers that are tried."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.metrics import normalized_mutual_info_score
 
 from bsufs.selectors._agreement import Agreement, fewest
-
-
-def test_the_information_is_that_of_scikit_learn():
-    rng = np.random.default_rng(0)
-    targets = [rng.integers(k, size=90) for k in (2, 5, 9)]
-    labels = rng.integers(4, size=90)
-    found = Agreement(targets, None, [4], 0)._information(labels, np.arange(90))
-    expected = [normalized_mutual_info_score(target, labels) for target in targets]
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
-    one = np.zeros(90, dtype=int)
-    assert Agreement([one], None, [1], 0)._information(one, np.arange(90)).tolist() == [1.0]
 
 
 def test_columns_that_show_the_target_agree_with_it():

@@ -26,23 +26,13 @@ Labels = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class KMeansRuns:
-    """What every run of k-means came to.
+    """What every run of k-means came to; the first axis of every array is that of the runs."""
 
-    Parameters
-    ----------
-    labels : array of int of shape (n_runs, n_samples)
-        The nearest center of every sample.
-    inertia : array of shape (n_runs,)
-        Sums of squared distances of the samples to their centers: smaller is better.
-    centers : array of shape (n_runs, n_clusters, n_features)
-        Where the centers ended.
-    n_iter : array of int of shape (n_runs,)
-        Iterations done, counting the last one that changed nothing.
-    """
-
+    # The nearest center of every sample, and the sum of squared distances to it.
     labels: Labels
     inertia: Array
     centers: Array
+    # Iterations done, counting the last one that changed nothing.
     n_iter: NDArray[np.intp]
 
     @property
@@ -143,7 +133,7 @@ def batched_kmeans(
 
 
 def _checked_weight(sample_weight: ArrayLike | None, n: int) -> Array:
-    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weight: Array = np.asarray(np.ones(n) if sample_weight is None else sample_weight, np.float64)
     if weight.shape != (n,) or not (np.isfinite(weight) & (weight > 0)).all():
         raise ValueError(
             f"sample_weight must hold a positive number for each of the {n} samples, got an array "

@@ -16,7 +16,8 @@ from sklearn.utils import check_array, gen_batches
 from bsufs._typing import Array, Indices
 from bsufs.scatter import make_scatter
 
-Measure = Literal["nmi", "ari"]
+# The mutual information over the geometric or the arithmetic mean of the entropies; adjusted Rand.
+Measure = Literal["nmi", "nmi-arithmetic", "ari"]
 
 # Correlations are summed over blocks of this many; no d x d array is kept.
 _ENTRIES = 2**21
@@ -108,16 +109,9 @@ def reconstruction(X: Any, support: ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class Stability:
-    """How alike repeated selections are, with a confidence interval.
+    """How alike repeated selections are, with a confidence interval that is not cut off at 1.
 
-    Parameters
-    ----------
-    value : float
-        1 for identical selections, 0 on average for random ones; may be negative.
-    variance : float
-        Estimated variance of `value`.
-    lower, upper : float
-        Ends of the confidence interval, not cut off at 1.
+    The value is 1 for identical selections, 0 on average for random ones; it may be negative.
     """
 
     value: float
@@ -155,15 +149,10 @@ def nogueira_stability(
         Value, variance and interval. All are NaN where every selection is empty or every one
         holds all features: there was no choice that could have been stable.
 
-    Notes
-    -----
-    The variance is that of Theorem 7, 4/M^2 times the sum of squared deviations of the
-    contributions of the selections; the interval is the normal one of Corollary 9.
-
     References
     ----------
     Nogueira, S., Sechidis, K., Brown, G. (2018). On the stability of feature selection algorithms.
-    Journal of Machine Learning Research 18(174).
+    Journal of Machine Learning Research 18(174). Theorem 7 and Corollary 9.
 
     Examples
     --------
@@ -195,18 +184,24 @@ def nogueira_stability(
 
 
 def clustering_similarities(
-    one: NDArray[Any], others: NDArray[Any], measure: Measure = "nmi"
+    one: NDArray[Any], others: NDArray[Any], measure: Measure = "nmi", weight: Array | None = None
 ) -> Array:
-    """Return how alike a clustering is to each of several others (rows), all numbered from 0."""
+    """Return how alike a clustering is to each of several others (rows), all numbered from 0.
+
+    Weights of samples count for mutual information alone.
+    """
     # As scikit-learn, but all pairs at once: one by one they would cost more than k-means does.
     runs, rows, columns = len(others), int(one.max()) + 1, int(others.max()) + 1
     cells = (np.arange(runs)[:, None] * rows + one) * columns + others
-    counts = np.bincount(cells.ravel(), minlength=runs * rows * columns)
+    weights = None if weight is None else np.tile(weight, runs)
+    counts = np.bincount(cells.ravel(), weights, minlength=runs * rows * columns)
     counts = counts.reshape(runs, rows, columns)
     tables = (counts.reshape(runs, -1), counts.sum(axis=2), counts.sum(axis=1))
-    if measure == "nmi":
-        joint, first, second = (entr(table / one.size).sum(axis=1) for table in tables)
-        found, most = np.maximum(first + second - joint, 0.0), np.sqrt(first * second)
+    if measure != "ari":
+        total = one.size if weight is None else weight.sum()
+        joint, first, second = (entr(table / total).sum(axis=1) for table in tables)
+        found = np.maximum(first + second - joint, 0.0)
+        most = np.sqrt(first * second) if measure == "nmi" else (first + second) / 2
     else:
         joint, first, second = (comb(table, 2).sum(axis=1) for table in tables)
         expected = first * second / max(comb(one.size, 2), 1.0)

@@ -49,6 +49,11 @@ class Wanted:
     level: float = -math.inf
     total: float = math.inf
 
+    @property
+    def has_end(self) -> bool:
+        """Whether the eigenvalues decide how many are wanted."""
+        return self.level > -math.inf or self.total < math.inf
+
     def scaled(self, factor: float) -> Wanted:
         """Return the same for a multiple of the operator."""
         return Wanted(self.most, self.level * factor, self.total * factor)
@@ -126,8 +131,7 @@ def _are_largest(A: Array, found: Pairs, wanted: Wanted) -> bool:
 
 def pairs_from_samples(found: Pairs, images: Array, wanted: Wanted) -> Pairs:
     """Return eigenpairs of Xc'Xc from those of Xc Xc' and the images Xc' u of their vectors."""
-    has_end = wanted.level > -math.inf or wanted.total < math.inf
-    m = found.values.size if has_end else wanted.most
+    m = found.values.size if wanted.has_end else wanted.most
     # The others are rounding of the largest.
     least = _EPS * found.values.max(initial=0.0) * max(images.shape)
     sound = found.values > least

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import entr
 
-from bsufs._linalg import group_sums
 from bsufs._typing import Array, Indices
 from bsufs.metrics.kmeans import batched_kmeans
+from bsufs.metrics.label_free import clustering_similarities
 from bsufs.selectors._row_sample import DistinctRows
 
 # Agreement counts as equal to the best when it is lower by no more than this.
@@ -52,24 +51,14 @@ class Agreement:
             batched_kmeans(X[known.first[some]], min(number, some.size), **settings).labels
             for number in self._n_clusters
         ]
-        return float(
-            np.mean([self._information(labels[among], rows) for runs in found for labels in runs])
-        )
-
-    def _information(self, labels: Indices, rows: Indices) -> Array:
-        """Return the normalized mutual information of a clustering of rows with each target."""
         targets = self._targets[:, rows]
-        n_targets, size = len(targets), 1 + max(int(labels.max()), int(targets.max()))
-        weight = np.ones(rows.size) if self._weight is None else self._weight[rows]
-        pairs = (np.arange(n_targets)[:, None] * size + targets) * size + labels
-        cells = group_sums(pairs.ravel(), np.tile(weight, n_targets), n_targets * size**2)
-        joint = cells.reshape(n_targets, size, size) / weight.sum()
-        together = entr(joint).sum(axis=(1, 2))
-        apart = entr(joint.sum(axis=1)).sum(axis=1) + entr(joint.sum(axis=2)).sum(axis=1)
-        # Two clusterings with a single cluster are the same.
-        return 2.0 * np.divide(
-            apart - together, apart, out=np.full(apart.shape, 0.5), where=apart > 0
-        )
+        weight = None if self._weight is None else self._weight[rows]
+        similarities = [
+            clustering_similarities(labels[among], targets, "nmi-arithmetic", weight)
+            for runs in found
+            for labels in runs
+        ]
+        return float(np.mean(similarities))
 
     def curve(self, columns: Callable[[int], Array], n_columns: Indices) -> dict[int, float]:
         """Return the agreement of some numbers of columns, enough of them to see the fewest.

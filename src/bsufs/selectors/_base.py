@@ -261,7 +261,7 @@ class BaseSelector(LazyTransform, ShownInNotebooks, SelectorMixin, BaseEstimator
     def _forced_and_barred(self) -> tuple[Mask, Mask]:
         """Return the masks of the must-keep and the never-keep features, in whole groups."""
         forced, barred = (
-            self._groups.mask(name, getattr(self, name, None), self._feature_names())
+            self._groups.mask(name, self._option(name), self._feature_names())
             for name in ("must_keep", "never_keep")
         )
         names, adjust_for = self._feature_names(), getattr(self, "adjust_for", None)

@@ -100,8 +100,7 @@ class LocalRows:
             if unit_exponent:
                 np.ldexp(X, -unit_exponent, out=X)
             X -= weighted_mean(X, weight)
-            before = _sums_of_squares(X, weight)
-            squares = before
+            before = squares = _sums_of_squares(X, weight)
             if left.size:
                 X -= left @ right.T
                 squares = _sums_of_squares(X, weight)

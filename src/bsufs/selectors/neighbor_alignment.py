@@ -32,9 +32,8 @@ _CANDIDATES, _LEAST_CANDIDATES = 2, 256
 class NeighborAlignment(StreamedSelector):
     r"""Unsupervised feature selection that keeps who is near whom.
 
-    For nearest-neighbor graphs, embeddings and searches on the selected columns, which should come
-    out as on all columns. Columns are picked in which the distances from each row to the rows
-    around it tell its neighbors from the others.
+    For nearest-neighbor graphs, embeddings and searches, which should come out on the selected
+    columns as on all: those in which distances tell the neighbors of each row from others around.
 
     Parameters
     ----------
@@ -86,11 +85,8 @@ class NeighborAlignment(StreamedSelector):
 
     The denominator makes a column pay for what it repeats and for distances that have nothing to do
     with neighbors. Candidates are the columns of largest :math:`f_c' g`: twice as many as are
-    picked, at least 256.
-
-    Copies of a row are one row that counts as often. Perfectly correlated columns come behind all
-    distinct ones. Beyond 64 columns (or
-    `n_features_to_select`) the rest is ranked by what each would add at that point.
+    picked, at least 256. Perfectly correlated columns come behind all distinct ones. Beyond 64
+    columns (or `n_features_to_select`) the rest is ranked by what each would add at that point.
 
     Examples
     --------
@@ -126,9 +122,8 @@ class NeighborAlignment(StreamedSelector):
         # Directions without variance have no scores, only rounding.
         self.n_components_ = max(1, int(np.count_nonzero(values > 1e-12 * values[0])))
         sample = data.some_rows(self._sample(), problem)
-        best_first = self._picked(
-            problem, sample, sample @ vectors[:, : self.n_components_], forced
-        )
+        scores = sample @ vectors[:, : self.n_components_]
+        best_first = self._picked(problem, sample, scores, forced)
 
         def auto(best: Indices) -> int:
             goal = float(start_frame(scatter, "auto")[0].sum()) / scatter.trace()

@@ -21,15 +21,11 @@ _LARGE_SHARE, _ONE_SIGN, _SPREAD, _FEWEST_COLUMNS = 0.25, 0.95, 0.5, 20
 def noise_edge(diagonal: Array, total_weight: float) -> float:
     """Return the largest eigenvalue to expect of S if its columns were independent.
 
-    Parallel analysis shuffles every column by itself, which keeps the variances and destroys the
-    correlations, and counts the eigenvalues of S above the largest one of the shuffled data. In the
-    limit of many samples and features that eigenvalue is the upper edge of the generalized
-    Marchenko-Pastur law, which needs no shuffling: with variances s_j = S_jj / n it is
+    Parallel analysis finds it by shuffling every column by itself. In the limit of many samples and
+    features it is the upper edge of the generalized Marchenko-Pastur law, which needs no shuffling
+    and no seed (Dobriban and Owen, 2019): with variances s_j = S_jj / n
 
-        n min over 0 < a < 1/max_j s_j of  1/a + (1/n) sum_j s_j / (1 - a s_j),
-
-    a convex problem in one variable (Dobriban and Owen, 2019). So the number of components depends
-    on S and n alone: not on a seed, nor on the order of rows and columns.
+        n min over 0 < a < 1/max_j s_j of  1/a + (1/n) sum_j s_j / (1 - a s_j).
 
     Examples
     --------

@@ -167,7 +167,7 @@ class Table:
         if unused:
             notices.append(
                 f"{source}: {listed(unused)} not used; name it with --label or --ignore to carry "
-                "it."
+                f"it{' to other files than .h5ad' if source.endswith(('.h5ad', '.zarr')) else ''}."
             )
         return tuple(notices)
 

@@ -35,10 +35,9 @@ _PATHS = {"p": [0.0, 0.5, 1.0], "beta_row": [3.0, 10.0, 30.0]}
 class ConsensusSelector(WrappingSelector):
     r"""Rank features by what many runs of a selector agree on.
 
-    The runs differ in their settings, in where they start (the principal components, and these
-    after random rotations) and, if asked for, in the rows that they see. Features are ranked by
-    their mean score; how often each is selected tells how far to trust the selection. Halves of the
-    rows also give a set with a bound on the expected number of false selections.
+    The runs differ in their settings, in where they start and, if asked for, in the rows that they
+    see. How often each feature is selected tells how far to trust the selection; halves of the rows
+    also give a set with a bound on the expected number of false selections.
 
     Parameters
     ----------
@@ -148,18 +147,6 @@ class ConsensusSelector(WrappingSelector):
         threshold=[Interval(Real, 0.5, 1, closed="right")],
     )
     _default_estimator = BSUFS
-
-    # The base class asks for them under these names.
-
-    @property
-    def must_keep(self) -> Any:
-        """Features that are always selected: those of the estimator."""
-        return getattr(self.estimator, "must_keep", None)
-
-    @property
-    def never_keep(self) -> Any:
-        """Features that are never selected: those of the estimator."""
-        return getattr(self.estimator, "never_keep", None)
 
     @property
     def _accepts_sparse(self) -> bool:  # type: ignore[override] # as the estimator inside does

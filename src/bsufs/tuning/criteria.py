@@ -164,16 +164,8 @@ def _held_out_errors(
 class Criterion(ABC):
     """A number that says how good a set of features is, from the data alone.
 
-    A subclass is a frozen dataclass, whose fields are its settings, with a `judge`.
-
-    Attributes
-    ----------
-    name : str
-        What the criterion is called in tables.
-    larger_is_better : bool
-        Its direction.
-    needs_selector : bool
-        Whether it judges the way the features were selected, and has to repeat it.
+    A subclass is a frozen dataclass, whose fields are its settings, with a `judge`; with
+    `needs_selector` it judges the way the features were selected, and has to repeat it.
 
     Examples
     --------

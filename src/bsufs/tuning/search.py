@@ -39,9 +39,7 @@ from bsufs.tuning.criteria import (
 class LabelFreeSearch(WrappingSelector):
     """Choose the settings of a selector by a criterion that sees the data alone.
 
-    Every setting of a grid selects features; each distinct set is judged once by every criterion
-    asked for; one criterion decides. The search is a selector itself: it selects what the best
-    setting selects.
+    The search is a selector itself: it selects what the best setting of a grid selects.
 
     Parameters
     ----------
@@ -90,11 +88,8 @@ class LabelFreeSearch(WrappingSelector):
     -----
     Reconstruction as a rule grows with the number of features, so it takes the most of a list;
     `tolerance` makes it stop where more features bring little. Of candidates that are equal by the
-    criterion, the one with fewest features is taken, then the first in the grid; the default grid
-    begins with the settings that the estimator has.
-
-    Columns are judged in an order that depends on their contents, so the order in which they come
-    does not matter.
+    criterion, the one with fewest features is taken, then the first in the grid, which by default
+    begins with the settings that the estimator has. The order of the columns does not matter.
 
     Examples
     --------
