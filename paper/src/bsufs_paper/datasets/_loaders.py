@@ -159,7 +159,8 @@ def _read_arrays(path: Path, source: SourceFile) -> dict[str, Any]:
         if path.suffix == ".npz":
             with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
                 return dict(archive)
-        return matlab_arrays(path)
+        with path.open("rb") as stream:
+            return matlab_arrays(stream)
     # What the reader raises on foreign bytes depends on where they cease to make sense.
     except Exception as error:
         raise ValueError(
