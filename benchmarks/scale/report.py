@@ -75,7 +75,9 @@ def plot(titles, results, path):
         for one in (times, peaks):
             one.set_xlim(shortest, longest)
             one.grid(alpha=0.3)
-            one.legend(fontsize="small", ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.14))
+            # Room for the legend above the lines.
+            one.set_ylim(top=20 * one.get_ylim()[1])
+            one.legend(fontsize="small", loc="upper left", frameon=False)
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
