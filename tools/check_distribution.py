@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 
 # Code, docstrings and templates; anything that makes the wheel larger does not belong in it.
-WHEEL_BYTES = 400_000
+WHEEL_BYTES = 420_000
 SOURCE_BYTES = 2_500_000
 # Pictures and the table of all cells in docs/reproduction are the largest files that belong there.
-LARGEST_FILE_BYTES = 400_000
+LARGEST_FILE_BYTES = 420_000
 
 WHEEL_SUFFIXES = frozenset(
     {".css", ".csv", ".html", ".j2", ".js", ".json", ".py", ".typed", ".yaml"}
