@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 WHEEL_BYTES = 420_000
 SOURCE_BYTES = 2_500_000
 # Pictures and the table of all cells in docs/reproduction are the largest files that belong there.
-LARGEST_FILE_BYTES = 420_000
+LARGEST_FILE_BYTES = 400_000
 
 WHEEL_SUFFIXES = frozenset(
     {".css", ".csv", ".html", ".j2", ".js", ".json", ".py", ".typed", ".yaml"}
