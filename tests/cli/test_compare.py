@@ -92,6 +92,7 @@ def test_a_sample_of_rows_for_neighbors_and_for_judging(invoke, table, tmp_path,
         "k-means is compared with 'kind' on 30 of 40 rows",
         "LaplacianScore: 30 of 40 rows",
         "held-out, redundancy and agreement: 30 of 40 rows (--all-rows takes all)",
+        f"wrote {tmp_path / 'c.json'}",
     ]
     # What needs no more than the scatter is that of all rows.
     explained = [rows["MaxVariance"]["explained_variance"] for rows in (small, sampled)]
@@ -103,7 +104,7 @@ def test_a_sample_of_rows_for_neighbors_and_for_judging(invoke, table, tmp_path,
     assert sampled["MaxVariance"]["held_out"] == pytest.approx(expected)
     assert sampled["MaxVariance"]["redundancy"] == pytest.approx(redundancy(X[:, chosen]))
     result, _, insisted = _methods(invoke, table, tmp_path, *words, "--all-rows")
-    assert result.err == ""
+    assert result.err == f"wrote {tmp_path / 'c.json'}\n"
     for rows in (small, insisted):
         for row in rows.values():
             del row["seconds"]
@@ -114,7 +115,7 @@ def test_a_limit_changes_nothing_where_it_is_kept(invoke, table, tmp_path):
     words = ("--methods", "BSUFS,LaplacianScore,RandomSelector")
     _, free, _ = _methods(invoke, table, tmp_path, *words)
     result, limited, _ = _methods(invoke, table, tmp_path, *words, "--limit", "10m")
-    assert (result.status, result.err) == (0, "")
+    assert (result.status, result.err) == (0, f"wrote {tmp_path / 'c.json'}\n")
     for row in (*free["methods"], *limited["methods"]):
         del row["seconds"]
     assert limited == free

@@ -76,7 +76,7 @@ def test_a_level_that_rows_share_is_noticed(invoke, tmp_path):
     pd.DataFrame(X, columns=[f"c{i}" for i in range(25)]).to_csv(path, index=False)
     words = ("select", path, "-k", "3", "--report", page, "--subsamples", "0")
     assert "try --center-rows" in invoke(*words).err
-    assert "try center_rows=True" in page.read_text()
+    assert "try --center-rows, or --adjust-for" in page.read_text()
     assert "rise and fall together" not in invoke(*words, "--center-rows", "--force").err
     assert "rise and fall together" not in page.read_text()
     noise = tmp_path / "noise.csv"

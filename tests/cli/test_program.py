@@ -84,8 +84,11 @@ def test_a_signal_to_end_while_a_compiled_module_is_loaded(invoke, monkeypatch, 
         return opened(*words, **options)
 
     monkeypatch.setattr("bsufs.cli._input.open_table", fail)
-    result = invoke("select", table, "-k", 1, "-q")
+    target = table.with_name("o.csv")
+    result = invoke("select", table, "-k", 1, "-q", "-o", target)
     assert (result.status, result.err) == (143, "")
+    assert not target.exists()
+    assert Console.listeners == []
 
 
 def test_ctrl_c_before_the_program_has_begun(monkeypatch, capsys):

@@ -1,10 +1,14 @@
 import csv
 import json
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 from scipy import sparse
+
+from bsufs.selectors import all_selectors
 
 OTHERS = ("--ignore", "id", "--label", "kind")
 
@@ -155,10 +159,11 @@ def test_sparse_matrices_and_methods_that_need_dense_ones(invoke, tmp_path):
 
 
 def test_a_constant_table_is_an_error_in_words(invoke, tmp_path):
-    np.save(tmp_path / "c.npy", np.ones((4, 3)))
-    result = invoke("select", tmp_path / "c.npy", "-k", 1)
-    assert result.status == 2
-    assert invoke("select", tmp_path / "c.npy", "-k", 1, "--method", "MaxVariance").status == 0
+    (tmp_path / "c.csv").write_text("a,b,c\n" + "1,1,2\n" * 4)
+    for method in all_selectors():
+        result = invoke("select", tmp_path / "c.csv", "-k", 1, "--method", method)
+        assert (result.status, result.out) == (2, "")
+        assert "every column is constant" in result.err
 
 
 def test_values_whose_variance_is_beyond_all_numbers(invoke, tmp_path):
@@ -267,7 +272,7 @@ def test_columns_are_kept_in_groups(invoke, table, tmp_path):
     result = invoke(*words, "-k", 1, "--json", "-")
     rows = json.loads(result.out)["selected"]
     assert [(row["name"], row["group"]) for row in rows] == [("b", "strong"), ("c", "strong")]
-    assert "selected 2 of 6 features in 1 groups" in result.err
+    assert "selected 2 of 6 features in 1 group " in result.err
     assert invoke(*words, "-k", 2, "--must-keep", "weak").out.split()[:2] in (
         ["a", "d"],
         ["d", "a"],
@@ -359,3 +364,59 @@ def test_alternatives_need_the_whole_table(invoke, table):
     result = invoke("select", table, "-k", 2, *OTHERS, "--alternatives", 2, "--memory", "1kB")
     assert (result.status, result.err.count("\n")) == (2, 1)
     assert "--alternatives" in result.err
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """Write a table of numbers, a category, an identifier and a column of gaps."""
+    rng = np.random.default_rng(0)
+    kinds = np.arange(60) % 3
+    lines = ["id,size,kind,height,noise,mostly"]
+    for i, kind in enumerate(kinds):
+        size, height, noise = rng.normal([4 * kind, 0, 0])
+        gap = "1.5" if i % 5 == 0 else ""
+        lines.append(f"{i},{size:.4f},{'xyz'[kind]},{size + height / 9:.4f},{noise:.4f},{gap}")
+    path = tmp_path / "mixed.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_the_ranking_tells_of_every_column_of_the_table(invoke, mixed, tmp_path):
+    words = ("-k", 2, "--scale", "auto", "--ranking", tmp_path / "r.csv")
+    assert "wrote" in invoke("select", mixed, *words).err
+    rows = {row["name"]: row for row in _rows((tmp_path / "r.csv").read_text())}
+    assert [rows[name]["rank"] for name in ("id", "mostly")] == ["", ""]
+    assert rows["id"]["reason"] == "it counts the rows"
+    assert rows["mostly"]["reason"] == "80% is missing"
+    ranked = [row for row in rows.values() if row["rank"]]
+    assert [row["rank"] for row in ranked] == ["1", "2", "3", "4"]
+    assert [row["kept"] for row in ranked] == ["True", "True", "False", "False"]
+    # A category is one column, in the places as in the words.
+    assert "kind" in rows
+    assert not any("kind=" in row["reason"] or "group" in row["reason"] for row in ranked)
+    assert rows["noise"]["reason"].startswith(f"left out: ranked {rows['noise']['rank']} for 2")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no /dev/stdin")
+def test_a_table_from_a_redirected_file(mixed):
+    with mixed.open() as stream:
+        words = (sys.executable, "-m", "bsufs", "select", "/dev/stdin", "-k", "1", "-q")
+        result = subprocess.run(words, stdin=stream, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert len(result.stdout.split()) == 1
+
+
+def test_what_a_file_is_may_be_said(invoke, mixed, tmp_path):
+    named = invoke("select", mixed, "-k", 2)
+    plain = mixed.rename(tmp_path / "mixed")
+    result = invoke("select", plain, "-k", 2, "--format", "csv")
+    assert (result.status, result.out) == (0, named.out)
+    result = invoke("select", plain, "-k", 2, "--format", "doc")
+    assert (result.status, result.out) == (2, "")
+    assert "--format 'doc' is not known" in result.err
+    assert "--format csv" in invoke("select", plain, "-k", 2).err
+
+
+def test_what_an_array_cannot_hold_is_said(invoke, table, tmp_path):
+    result = invoke("select", table, "-k", 2, "-o", tmp_path / "o.npy", *OTHERS)
+    assert "o.npy holds numbers alone: names and carried columns are not in it" in result.err

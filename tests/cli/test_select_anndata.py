@@ -1,6 +1,7 @@
 """AnnData files through the command line: layers, symbols, patterns, and a panel that comes out."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -100,7 +101,7 @@ def test_a_layer_is_used_and_an_unknown_one_refused(invoke, cells):
     assert "--names-from 'gene' is no column of var; there are: 'symbol'" in result.err
 
 
-def test_a_folder_of_zarr_is_read(invoke, cells, tmp_path):
+def test_a_folder_of_zarr_is_read_and_no_pipe(invoke, cells, tmp_path, monkeypatch):
     pytest.importorskip("zarr", reason="zarr is not installed")
     with warnings.catch_warnings():
         # anndata says that it will write another version of the format some day.
@@ -109,6 +110,10 @@ def test_a_folder_of_zarr_is_read(invoke, cells, tmp_path):
     expected = invoke("select", cells, "-k", 3, "-q")
     result = invoke("select", tmp_path / "cells.zarr", "-k", 3, "-q")
     assert (result.status, result.out) == (0, expected.out), result.err
+    with cells.open("rb") as stream:
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stream))
+        piped = invoke("select", "-", "--format", "h5ad")
+    assert "standard input: .h5ad files cannot be read from a pipe" in piped.err
     (tmp_path / "no.zarr").mkdir()
     assert "cannot be read as a valid AnnData file" in invoke("select", tmp_path / "no.zarr").err
     assert invoke("select", tmp_path / "missing.zarr").status != 0

@@ -78,12 +78,7 @@ class Judge:
         self.seed, self.jobs, self.limit = given.seed, given.jobs, given.limit
         with found.console.busy("computing the scatter matrix"):
             # What all methods share is not to be counted among the seconds of the first.
-            _ = found.data.scatter
-            if not found.data.variances.any():
-                raise ValueError(
-                    f"{given.table}: every column is constant (without what --center-rows and "
-                    "--adjust-for take off). There is nothing to compare."
-                )
+            found.compute_scatter()
             self._evaluation = EvaluationData(found.sampled, given.seed)
 
     @property

@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TextIO
 
-from bsufs._atomic import checked_write
+from bsufs._atomic import STANDARD, checked_write
 from bsufs._names import one_line, shortened
 
 # A message may hold what a file holds, which may be a line of many thousand characters.
@@ -51,6 +51,20 @@ class Console:
         """Print a table."""
         if not self.quiet:
             print_table(title, columns, rows, sys.stderr)
+
+    def write(
+        self, texts: Mapping[str | None, str | None], force: bool, before: str | None = None
+    ) -> None:
+        """Write texts to the files that were asked for, and say so, also of one written before."""
+        written = [before]
+        for path, text in texts.items():
+            if path is not None and text is not None:
+                with checked_write(path, force=force) as stream:
+                    stream.write(text.encode("utf-8"))
+                written.append(path)
+        files = [path for path in written if path not in (None, STANDARD)]
+        if files:
+            self.say(f"wrote {', '.join(map(str, files))}")
 
     @contextlib.contextmanager
     def busy(self, message: str) -> Iterator[None]:
@@ -153,10 +167,3 @@ def as_csv(rows: Iterable[Mapping[str, Any]], heads: Sequence[str]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
-
-
-def write_text(text: str | None, path: str | None, force: bool) -> None:
-    """Write what there is to a file that was asked for, whole or not at all."""
-    if text is not None and path is not None:
-        with checked_write(path, force=force) as stream:
-            stream.write(text.encode("utf-8"))

@@ -96,8 +96,7 @@ class Input:
         """Fit a selector and return the columns it selects, best first."""
         if self.table.is_held:
             self.console.progress("scatter matrix")
-            # Whoever selects, the curve of what is explained needs it.
-            _ = self.data.scatter
+            self.compute_scatter()
             self.console.progress("")
             selector.fit(self.data_for(selector))
         else:
@@ -119,6 +118,15 @@ class Input:
         else:
             yield from with_regressors(self.table.batches(), self.nuisance.regressors)
         self.require_two_rows()
+
+    def compute_scatter(self) -> None:
+        """Compute the scatter of a table that is held, which whoever selects needs."""
+        _ = self.data.scatter
+        if not self.data.variances.any():
+            raise ValueError(
+                f"{self.table.source}: every column is constant (without what --center-rows and "
+                "--adjust-for take off). There is nothing to select."
+            )
 
     def require_two_rows(self) -> None:
         """Raise an error where there is only one row."""

@@ -23,7 +23,7 @@ from typing import Any, NoReturn
 import typer
 
 from bsufs._extras import MissingExtraError, install_hint
-from bsufs.cli._console import complain, examples
+from bsufs.cli._console import Console, complain, examples
 
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)
 USAGE_STATUS = 2
@@ -122,10 +122,13 @@ def run(arguments: Sequence[str] | None = None, program: Program = BSUFS) -> NoR
 
     def end(*_: object) -> NoReturn:
         terminated.append(TERMINATED_STATUS)
+        # A module that is being loaded may swallow this; then the next step of the work ends it.
+        Console.listeners.append(end)
         sys.exit(TERMINATED_STATUS)
 
     # Ended by another process, what is half-written is cleared away as for Ctrl-C.
-    former = signal.signal(signal.SIGTERM, end)
+    former = signal.signal(signal.SIGTERM, end), list(Console.listeners), sys.unraisablehook
+    sys.unraisablehook = lambda lost: None if lost.exc_type is SystemExit else former[2](lost)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: complain(
@@ -147,10 +150,10 @@ def run(arguments: Sequence[str] | None = None, program: Program = BSUFS) -> NoR
         elif not terminated:
             status = report_error(error, debug, program.name)
     finally:
-        signal.signal(signal.SIGTERM, former)
+        signal.signal(signal.SIGTERM, former[0])
+        Console.listeners[:], sys.unraisablehook = former[1:]
     if status == INTERRUPTED_STATUS:
         complain("interrupted", kind="", program=program.name)
-    # A compiled module that is being loaded hides the signal, or swallows it.
     sys.exit(terminated[0] if terminated else status if isinstance(status, int) else 0)
 
 

@@ -97,9 +97,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         features, ends = found.table.by_feature(best_first)
         data = found.fitted_data(selector)
         variances = data.variances[: len(table.matrix_names)]
-        # Of data that do not vary nothing is left to explain.
-        varies = bool(variances.any())
-        curve = data.explained_curve(best_first) if varies else np.ones(best_first.size)
+        curve = data.explained_curve(best_first)
         clustering = found.clustering(best_first, classes, given.seed) if classes else {}
     if table.groups is not None:
         variances = np.asarray(np.bincount(table.groups, variances), dtype=np.float64)
@@ -143,8 +141,8 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         "python": python_lines(given, found, selector),
     }
     _tell(document, table.names, shares, console)
-    if varies and found.nuisance is None:
-        shared = common_level_in_words(data.scatter, "--center-rows", "--adjust-for")
+    if found.nuisance is None:
+        shared = common_level_in_words(data.scatter, in_shell=True)
         if shared is not None:
             console.say(shared)
     return Selection(found, fitted, selector, best_first, features, classes, document)
@@ -177,14 +175,11 @@ def _columns(found: Input, selector: Any) -> dict[str, dict[str, Any]]:
 
 def ranking_as_csv(selection: Selection) -> str:
     """Return all columns, best first, with the reason for which each was kept or left out."""
-    found, selector = selection.found, selection.selector
-    reasons = {}
-    if found.table.is_held:
-        from bsufs.inspection import explain
+    reasons: dict[str, str] = {}
+    if selection.found.table.is_held:
+        from bsufs.inspection.explanation import reasons_by_feature
 
-        told = explain(selector, found.data, n_subsamples=0)["reason"]
-        for feature, name in enumerate(found.table.names):
-            reasons[name] = told[found.table.places([feature])[0]]
+        reasons = reasons_by_feature(selection.selector, selection.found.data)
     rows = sorted(
         (
             row | {"reason": reasons.get(row["name"], row["why"])}
@@ -236,7 +231,7 @@ def _tell(document: dict[str, Any], names: Sequence[str], shares: Array, console
     if document["tuning"] is not None:
         tuning.say_tuning(document["tuning"], console)
     groups = {row["group"] for row in document["selected"]} - {None}
-    in_groups = f" in {len(groups)} groups" if groups else ""
+    in_groups = f" in {len(groups)} group{'s' * (len(groups) > 1)}" if groups else ""
     console.say(
         f"{document['method']} selected {len(document['selected'])} of {len(names)} features"
         f"{in_groups} from {document['n_rows']} rows in {document['seconds']:.2f} s; they explain "

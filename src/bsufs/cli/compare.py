@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bsufs.cli import _options as options
-from bsufs.cli._console import Console, as_csv, dump, examples, print_table, write_text
+from bsufs.cli._console import Console, as_csv, dump, examples, print_table
 from bsufs.cli._options import option
 
 if TYPE_CHECKING:
@@ -94,14 +94,17 @@ def compare(given: Any) -> None:
     shape = {"n_rows": table.n_rows, "n_features": table.n_features}
     shape["n_rows_judged_by"] = judge.n_rows
     document = {"table": given.table, **shape, "methods": rows}
-    write_text(dump(document), given.json_file, given.force)
-    write_text(as_csv(rows, list(rows[0])), given.csv_file, given.force)
-    write_text(page, given.report_file, given.force)
-    if given.json_file is given.csv_file is given.report_file is None:
+    texts = {
+        given.json_file: dump(document),
+        given.csv_file: as_csv(rows, list(rows[0])),
+        given.report_file: page,
+    }
+    if not any(texts):
         title = f"{given.table}: {table.n_rows} rows, {table.n_features} features"
         print_table(title, *comparison.short_table(rows))
     for said in compared.sampled:
         console.say(said)
+    console.write(texts, given.force)
     if comparison.complain_of_failures(rows, "error: "):
         raise typer.Exit(FAILED_STATUS)
 

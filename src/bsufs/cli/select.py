@@ -12,7 +12,7 @@ import typer
 from bsufs._atomic import STANDARD
 from bsufs._names import one_line
 from bsufs.cli import _options as options
-from bsufs.cli._console import Console, dump, examples, print_table, write_text
+from bsufs.cli._console import Console, dump, examples, print_table
 from bsufs.cli._options import flag, names_option, option
 
 _EPILOG = examples(
@@ -156,13 +156,9 @@ def select(given: Any) -> None:
         given.json_file: dump(document),
         given.report_file: page,
     }
-    for path, text in texts.items():
-        write_text(text, path, given.force)
-    if output is not None and output.lower().endswith(".npy") and found.table.carried_names:
+    if output is not None and output.lower().endswith(".npy"):
         console.say(f"{output} holds numbers alone: names and carried columns are not in it")
-    written = [path for path in (output, *texts) if path not in (None, STANDARD)]
-    if written:
-        console.say(f"wrote {', '.join(written)}")
+    console.write(texts, given.force, before=output)
     if output is None and not any(texts):
         _show(document)
 

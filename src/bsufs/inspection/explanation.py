@@ -102,10 +102,7 @@ def explain(
     if found.stability.failure is not None:
         raise found.stability.failure
     (closest, correlation), steps = found.closest, found.eliminated_at
-    words = [
-        f"{'kept' if kept else 'left out'}: {why(found, column)}"
-        for column, kept in enumerate(found.support.tolist())
-    ]
+    words = _reasons(found)
     frame = pd.DataFrame(
         {
             # As objects: a name may hold what no column of text can.
@@ -127,6 +124,19 @@ def explain(
     if groups is not None:
         frame.insert(1, "group", pd.Series(groups, dtype=object))
     return frame.set_index(pd.Index(columns, name="column")).iloc[found.best_first]
+
+
+def reasons_by_feature(selector: Any, data: Any) -> dict[str, str]:
+    """Return by name why each feature was kept or left out; a category is one feature."""
+    found = FeatureFindings(Findings(selector, data, n_subsamples=0))
+    return dict(zip(found.names.tolist(), _reasons(found), strict=True))
+
+
+def _reasons(found: Findings | FeatureFindings) -> list[str]:
+    return [
+        f"{'kept' if kept else 'left out'}: {why(found, column)}"
+        for column, kept in enumerate(found.support.tolist())
+    ]
 
 
 def why(found: Findings | FeatureFindings, column: int) -> str:

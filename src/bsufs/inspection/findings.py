@@ -237,6 +237,9 @@ class Findings(Judged):
             data = FitData(X, names=self._names_in, groups=self.groups)
             self.data = clone(selector)._to_be_cleared(data, texts)
 
+    # Whether sentences name options as a shell takes them.
+    in_shell = False
+
     def _look_at(self, selector: Any) -> None:
         """Take over what a selector says without the data, and the names."""
         self.method = type(selector).__name__
@@ -501,7 +504,7 @@ class Findings(Judged):
         """A sentence on a level that all rows share, where there is one; None otherwise."""
         if self.data.nuisance is not None:
             return None
-        return common_level_in_words(self.data.scatter, "center_rows=True", "adjust_for")
+        return common_level_in_words(self.data.scatter, self.in_shell)
 
     @cached_property
     def stability(self) -> Stability:

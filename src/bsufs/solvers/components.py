@@ -112,7 +112,7 @@ def in_units_of_data(unit_exponent: int, values: Array | float) -> Array:
         return np.asarray(np.ldexp(values, 2 * unit_exponent))
 
 
-def common_level_in_words(scatter: Scatter, first_cure: str, other_cure: str) -> str | None:
+def common_level_in_words(scatter: Scatter, in_shell: bool = False) -> str | None:
     """Return a sentence where the first component is a level that nearly all columns share.
 
     That is: it has more than a quarter of the variance, more than 95 % of its loadings (by absolute
@@ -128,8 +128,9 @@ def common_level_in_words(scatter: Scatter, first_cure: str, other_cure: str) ->
     spread = 1.0 / (float((v**4).sum()) * n_varying)
     if share <= _LARGE_SHARE or 0.5 + 0.5 * one_sign <= _ONE_SIGN or spread <= _SPREAD:
         return None
+    cures = ("--center-rows", "--adjust-for") if in_shell else ("center_rows=True", "adjust_for")
     return (
         f"Nearly all columns rise and fall together: one component, with loadings of one sign, has "
         f"{share:.0%} of the variance. If that is a level of the rows and not what you look for "
-        f"(brightness, depth, size), try {first_cure}, or {other_cure} with what causes it."
+        f"(brightness, depth, size), try {cures[0]}, or {cures[1]} with what causes it."
     )

@@ -159,6 +159,8 @@ def _anndata_rows(file: RawFile, kind: str, layer: str | None, names_from: str |
         raise TableError(
             f'{source}: to read {kind} files, anndata is needed: pip install "bsufs[h5ad]".'
         ) from error
+    if file.is_held:
+        raise TableError(f"{source}: {kind} files cannot be read from a pipe. Write it to a file.")
     with reading(source, "valid AnnData"):
         found = (anndata.read_h5ad if kind == ".h5ad" else anndata.read_zarr)(file.path)
     for option, name, known, what in (

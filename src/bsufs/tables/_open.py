@@ -233,7 +233,13 @@ def _transposed(rows: Rows, memory: int) -> Rows:
 def _kind(path: Any, file_format: str | None) -> str:
     """Return what a file is by its name, or by what the user says."""
     if file_format is not None:
-        return kind_of(f"x.{file_format.lstrip('.')}", (*_ARRAYS, *EXCEL), "--format is")
+        try:
+            return kind_of(f"x.{file_format.lstrip('.')}", (*_ARRAYS, *EXCEL), "")
+        except TableError as error:
+            raise TableError(
+                f"--format {file_format!r} is not known; it is what the name of a file would end "
+                "with, such as csv, tsv, txt, parquet, feather, xlsx, npy, npz, mat or h5ad."
+            ) from error
     if hasattr(path, "read") or os.fspath(path) == STANDARD:
         return ".txt"
     if _URL.match(os.fspath(path)):
@@ -248,7 +254,8 @@ def _kind(path: Any, file_format: str | None) -> str:
         if Path(path).suffix.lower() == ".zip" and os.path.isfile(path):
             return ".csv"
         # Pipes have no name, and mostly hold text.
-        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        is_pipe = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+        if is_pipe or os.fspath(path) == "/dev/stdin":
             return ".txt"
         # A missing file or a folder is the better thing to complain about.
         with open(path, "rb"):

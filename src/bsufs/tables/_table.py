@@ -432,9 +432,9 @@ class Table:
             kinds = {column.kind for column in self._features}
             self.scale, self.why_scaled = units.decide(scaler.var_, self.names, kinds)
         if self.scale == "noise":
-            # Below zero there is no mean by which noise could be told.
-            self.scale = "noise" if units.least >= 0 else "none"
             self.why_scaled = "in log-normalized expression noise goes with the mean"
+            if units.least < 0:
+                self.scale, self.why_scaled = "none", "below zero, no mean tells of the noise"
         if self.scale == "noise":
             self._preparation.means = np.zeros(scaler.var_.size)
             self._preparation.scales = usual_deviations(scaler.mean_, scaler.var_)

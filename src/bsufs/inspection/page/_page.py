@@ -156,6 +156,7 @@ def make_report(
     found = Findings(
         selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs, notes, progress
     )
+    found.in_shell = command is not None
     if image_shape is not None:
         image_shape = check_image_shape(image_shape, found.n_features)
     if isinstance(comparison, pd.DataFrame):
