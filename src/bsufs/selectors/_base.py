@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from bsufs._threads import threads_for
 from bsufs._typing import Array, Indices, Mask
+from bsufs.penalties import row_norms
 from bsufs.selectors._dask_input import check_columns, chosen_columns, is_dask
 from bsufs.selectors._data import ColumnProblem, FitData
 from bsufs.selectors._docs import fill_docstring
@@ -33,6 +34,8 @@ from bsufs.selectors._validation import (
     require_two_rows,
 )
 from bsufs.solvers.budget import Budget
+from bsufs.solvers.components import components_above_noise, in_units_of, in_units_of_data
+from bsufs.solvers.solution import Solution
 
 # What `n_features_to_select` may be, for every selector.
 NUMBER_OF_FEATURES = [
@@ -40,6 +43,9 @@ NUMBER_OF_FEATURES = [
     Interval(Real, 0, 1, closed="neither"),
     StrOptions({"auto"}),
 ]
+# With gamma="auto" the penalty of the start is this share of what the start explains: enough to
+# move it, not enough to drown the data.
+_AUTO_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -77,45 +83,9 @@ def in_order_of_rank(
     return np.lexsort((*tie_breaks, -scores, variances <= 0, barred, ~forced))
 
 
-class LazyTransform:
-    """Keeps Dask collections lazy in `transform`.
-
-    A class of its own, in front of scikit-learn's: these turn what `transform` returns into the
-    container that `set_output` asks for, which would compute it.
-    """
-
-    def transform(self, X: Any) -> Any:
-        """Reduce X to the selected features.
-
-        Parameters
-        ----------
-        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
-            The data.
-
-        Returns
-        -------
-        array, data frame, sparse matrix or Dask collection of shape (n_samples, k)
-            The selected columns; a Dask collection stays lazy, whatever `set_output` asks for.
-        """
-        inherited: Any = super()
-        if not is_dask(X):
-            # Text to adjust for is never selected, and must not turn numbers into objects.
-            return inherited.transform(as_codes(X, getattr(self, "adjust_for", None))[0])
-        check_is_fitted(self)
-        check_columns(self, X, reset=False)
-        return chosen_columns(X, inherited.get_support())
-
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
-        """Fit to X, and reduce X to the selected features, lazily where X is a Dask collection."""
-        inherited: Any = super()
-        if not is_dask(X):
-            return inherited.fit_transform(X, y, **fit_params)
-        selector: Any = self
-        return selector.fit(X, y, **fit_params).transform(X)
-
-
-# scikit-learn has no type hints, so its classes are Any to the type checker.
-class BaseSelector(LazyTransform, ShownInNotebooks, SelectorMixin, BaseEstimator):  # type: ignore[misc]
+# scikit-learn has no type hints, so its classes are Any to the type checker. What `set_output` asks
+# for is left to its own `transform`: a wrapper of ours would compute Dask collections.
+class BaseSelector(ShownInNotebooks, SelectorMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]
     """Base class of the selectors: a subclass scores the features, this class does the rest.
 
     A subclass implements `_fit`, which sets the attributes that are its own and returns the scores
@@ -155,6 +125,32 @@ class BaseSelector(LazyTransform, ShownInNotebooks, SelectorMixin, BaseEstimator
     def fit(self, X: Any, y: Any = None) -> Self:
         """Score and rank the features, and select the best."""
         return self._fit_from_scratch(X, None)
+
+    def transform(self, X: Any) -> Any:
+        """Reduce X to the selected features.
+
+        Parameters
+        ----------
+        X : array, data frame, sparse matrix or Dask collection of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        array, data frame, sparse matrix or Dask collection of shape (n_samples, k)
+            The selected columns; a Dask collection stays lazy, whatever `set_output` asks for.
+        """
+        if not is_dask(X):
+            # Text to adjust for is never selected, and must not turn numbers into objects.
+            return super().transform(as_codes(X, getattr(self, "adjust_for", None))[0])
+        check_is_fitted(self)
+        check_columns(self, X, reset=False)
+        return chosen_columns(X, self.get_support())
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
+        """Fit to X, and reduce X to the selected features, lazily where X is a Dask collection."""
+        if not is_dask(X):
+            return super().fit_transform(X, y, **fit_params)
+        return self.fit(X, y, **fit_params).transform(X)
 
     def _fit_from_scratch(self, X: Any, sample_weight: Any) -> Self:
         self._forget()
@@ -417,6 +413,43 @@ class ScoringSelector(BaseSelector):
         if asked is None:
             return _half(n_features)
         return max(1, round(asked * n_features / self._groups.n_groups))
+
+    def _n_directions(self, data: FitData, dimension: int) -> int:
+        """Return how many directions to look for in a space of the dimension of the samples."""
+        limit = max(dimension, 1)
+        if isinstance(self.n_components, str):
+            return min(components_above_noise(data.scatter), limit)
+        if self.n_components > limit:
+            raise ValueError(
+                f"n_components must be at most {limit}, the number of dimensions that the samples "
+                f"span, got {self.n_components}. Ask for fewer, or for 'auto'."
+            )
+        return int(self.n_components)
+
+    def _keep_gamma(self, explained: float, penalty: float, unit_exponent: int = 0) -> float:
+        """Set `gamma_`, the weight of a penalty, and return it in the units in which S is held.
+
+        "auto" makes the penalty of a start its share of what the start explains.
+        """
+        if isinstance(self.gamma, str):
+            gamma = _AUTO_SHARE * explained / penalty or 1.0
+            self.gamma_ = float(in_units_of_data(unit_exponent, gamma))
+            return gamma
+        self.gamma_ = float(self.gamma)
+        return in_units_of(unit_exponent, self.gamma_)
+
+    def _keep_history(self, solution: Solution, unit_exponent: int = 0) -> None:
+        """Set how a solution was reached, its objective in the units of the data."""
+        self.objective_history_ = in_units_of_data(unit_exponent, solution.objective_history)
+        self.n_iter_ = solution.n_iter
+        self.stopping_reason_ = solution.stopping_reason
+
+    def _keep_frame(self, solution: Solution, unit_exponent: int = 0) -> Array:
+        """Set a frame and how it was reached, and return its squared row norms."""
+        self.components_ = solution.W.T
+        self.n_components_ = solution.W.shape[1]
+        self._keep_history(solution, unit_exponent)
+        return row_norms(solution.W) ** 2
 
 
 def _half(n_features: int) -> int:

@@ -6,18 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
+
+from bsufs._typing import Array
 
 
 def check_selector(estimator: Any) -> None:
     """Check that an estimator keeps the promises of a selector.
 
-    Runs scikit-learn's own checks, then: exactly k features come out for several k; scores,
-    ranking and support agree, larger is better; the order of the columns does not matter, and
-    fitted matrices with a column for each feature follow it; constant columns come last; X is not
-    changed; the same seed gives the same answer; all scores are finite; missing values are refused
-    with a message that says so.
+    Runs scikit-learn's own checks, which among others require that missing values are refused,
+    then: exactly k features come out for several k; scores, ranking and support agree, larger is
+    better; the order of the columns does not matter, and fitted matrices with a column for each
+    feature follow it; constant columns come last; X is not changed; the same seed gives the same
+    answer; all scores are finite.
 
     Parameters
     ----------
@@ -48,10 +49,10 @@ def check_selector(estimator: Any) -> None:
     if "random_state" in seeded.get_params():
         seeded.set_params(random_state=0)
 
-    def fitted(X: NDArray[Any], k: float) -> Any:
+    def fitted(X: Array, k: float) -> Any:
         return clone(seeded).set_params(n_features_to_select=k).fit(X)
 
-    def promise(kept: bool, text: str) -> None:
+    def promise(kept: Any, text: str) -> None:
         if not kept:
             raise AssertionError(f"{name}: {text}")
 
@@ -59,7 +60,6 @@ def check_selector(estimator: Any) -> None:
         _check_numbers(fitted, promise, X)
         _check_scores_and_ranking(fitted, promise, X)
         _check_column_order(fitted, promise, X)
-    _check_refusals(fitted, promise)
     for X in (_data(40, 12), np.asfortranarray(_data(40, 12))):
         before = X.copy()
         fitted(X, 3)
@@ -73,19 +73,19 @@ def check_selector(estimator: Any) -> None:
     promise(places == [10, 11, 12], f"constant columns must come last, got the places {places}.")
 
 
-Fit = Callable[[NDArray[Any], float], Any]
-Promise = Callable[[bool, str], None]
+Fit = Callable[[Array, float], Any]
+Promise = Callable[[Any, str], None]
 
 
-def _data(n: int, d: int) -> NDArray[np.float64]:
+def _data(n: int, d: int) -> Array:
     """Return columns of different variance around three centers, all told apart."""
     rng = np.random.default_rng(0)
     centers = rng.standard_normal((3, d)) * np.linspace(3.0, 0.3, d)
     noise = rng.standard_normal((n, d)) * np.linspace(1.0, 0.2, d)
-    return np.asarray(centers[np.arange(n) % 3] + noise)
+    return centers[np.arange(n) % 3] + noise
 
 
-def _check_numbers(fitted: Fit, promise: Promise, X: NDArray[Any]) -> None:
+def _check_numbers(fitted: Fit, promise: Promise, X: Array) -> None:
     d = X.shape[1]
     for k, expected in ((1, 1), (2, 2), (d // 2, d // 2), (d, d), (0.25, round(0.25 * d))):
         selector = fitted(X, k)
@@ -96,21 +96,21 @@ def _check_numbers(fitted: Fit, promise: Promise, X: NDArray[Any]) -> None:
         )
 
 
-def _check_scores_and_ranking(fitted: Fit, promise: Promise, X: NDArray[Any]) -> None:
+def _check_scores_and_ranking(fitted: Fit, promise: Promise, X: Array) -> None:
     d = X.shape[1]
     selector = fitted(X, 4)
     scores, ranking = np.asarray(selector.scores_), np.asarray(selector.ranking_)
     promise(scores.shape == (d,), f"scores_ must have shape ({d},).")
-    promise(bool(np.isfinite(scores).all()), "scores_ must be finite for all features.")
+    promise(np.isfinite(scores).all(), "scores_ must be finite for all features.")
     once = np.array_equal(np.sort(ranking), np.arange(1, d + 1))
     promise(once, "ranking_ must hold every place from 1 to n_features once.")
     better = "a better place in ranking_ must never have a smaller score: larger is better."
-    promise(bool((np.diff(scores[np.argsort(ranking)]) <= 0).all()), better)
+    promise((np.diff(scores[np.argsort(ranking)]) <= 0).all(), better)
     first = np.array_equal(selector.get_support(), ranking <= 4)
     promise(first, "the selected features must be the first in ranking_.")
 
 
-def _check_column_order(fitted: Fit, promise: Promise, X: NDArray[Any]) -> None:
+def _check_column_order(fitted: Fit, promise: Promise, X: Array) -> None:
     shuffle = np.random.default_rng(1).permutation(X.shape[1])
     selector, shuffled = fitted(X, 5), fitted(X[:, shuffle], 5)
     same = np.array_equal(selector.get_support()[shuffle], shuffled.get_support())
@@ -122,16 +122,3 @@ def _check_column_order(fitted: Fit, promise: Promise, X: NDArray[Any]) -> None:
             after = np.linalg.norm(getattr(shuffled, name), axis=0)
             same = np.allclose(before, after, rtol=0.0, atol=1e-6 * (before.max() or 1.0))
             promise(same, f"the columns of {name} must be in the order of the columns of X.")
-
-
-def _check_refusals(fitted: Fit, promise: Promise) -> None:
-    for bad, word in ((np.nan, "NaN"), (np.inf, "inf")):
-        X = _data(40, 12)
-        X[3, 4] = bad
-        try:
-            fitted(X, 3)
-        except ValueError as error:
-            said = word.lower() in str(error).lower()
-            promise(said, f"the error for {word} in X must say {word}, got: {error}")
-        else:
-            promise(False, f"X with {word} must be refused with a ValueError.")

@@ -1,4 +1,4 @@
-"""What the methods share: rules for their parameters, starts, and what a solution leaves behind."""
+"""What the parameters of selectors may be."""
 
 from __future__ import annotations
 
@@ -10,11 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from bsufs._typing import Array
-from bsufs.penalties import row_norms
 from bsufs.selectors._base import NUMBER_OF_FEATURES
-from bsufs.selectors._data import FitData
-from bsufs.solvers.components import components_above_noise, in_units_of, in_units_of_data
-from bsufs.solvers.solution import Solution
 
 # What `n_components` may be for the methods that start from principal components: a number, a share
 # of the variance, or the number above the noise edge.
@@ -47,10 +43,6 @@ _SHARED: dict[str, list[Any]] = {
     "center_rows": ["boolean"],
     "random_state": ["random_state"],
 }
-
-# With gamma="auto" the penalty of the start is this share of what the start explains: enough to
-# move it, not enough to drown the data.
-_AUTO_SHARE = 0.1
 
 
 def constraints(**own: list[Any]) -> dict[str, list[Any]]:
@@ -89,44 +81,3 @@ def checked_array(
     if non_negative and (array < 0).any():
         raise ValueError(f"{must}, got a smallest entry of {array.min():g}. {cure}")
     return array
-
-
-def n_directions(n_components: int | str, data: FitData, dimension: int) -> int:
-    """Return how many directions to look for in a space of the dimension of the samples."""
-    limit = max(dimension, 1)
-    if isinstance(n_components, str):
-        return min(components_above_noise(data.scatter), limit)
-    if n_components > limit:
-        raise ValueError(
-            f"n_components must be at most {limit}, the number of dimensions that the samples "
-            f"span, got {n_components}. Ask for fewer, or for 'auto'."
-        )
-    return n_components
-
-
-def keep_gamma(selector: Any, explained: float, penalty: float, unit_exponent: int = 0) -> float:
-    """Set `gamma_`, the weight of a penalty, and return it in the units in which S is held.
-
-    "auto" makes the penalty of a start its share of what the start explains.
-    """
-    if isinstance(selector.gamma, str):
-        gamma = _AUTO_SHARE * explained / penalty or 1.0
-        selector.gamma_ = float(in_units_of_data(unit_exponent, gamma))
-        return gamma
-    selector.gamma_ = float(selector.gamma)
-    return in_units_of(unit_exponent, selector.gamma_)
-
-
-def keep_history(selector: Any, solution: Solution, unit_exponent: int = 0) -> None:
-    """Set how a solution was reached, its objective in the units of the data."""
-    selector.objective_history_ = in_units_of_data(unit_exponent, solution.objective_history)
-    selector.n_iter_ = solution.n_iter
-    selector.stopping_reason_ = solution.stopping_reason
-
-
-def keep_frame(selector: Any, solution: Solution, unit_exponent: int = 0) -> Array:
-    """Set a frame and how it was reached, and return its squared row norms."""
-    selector.components_ = solution.W.T
-    selector.n_components_ = solution.W.shape[1]
-    keep_history(selector, solution, unit_exponent)
-    return row_norms(solution.W) ** 2

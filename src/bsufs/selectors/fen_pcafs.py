@@ -16,8 +16,6 @@ from bsufs.selectors._parameters import (
     POSITIVE,
     POSITIVE_OR_AUTO,
     constraints,
-    keep_gamma,
-    keep_history,
 )
 from bsufs.solvers.components import principal_frame
 from bsufs.solvers.fuzzy_elastic_net import ElasticNet, fuzzy_elastic_net
@@ -118,7 +116,7 @@ class FENPCAFS(ScoringSelector):
         net = replace(net, s=ridge / row if isinstance(self.s, str) else float(self.s))
         penalty = net.value(net.best_share(ridge, row), ridge, row)
         unit = scatter.unit_exponent
-        net = replace(net, gamma=keep_gamma(self, float(eigenvalues.sum()), penalty, unit))
+        net = replace(net, gamma=self._keep_gamma(float(eigenvalues.sum()), penalty, unit))
         self.s_ = net.s
         reference = self.compat == "reference"
         if reference and self.u == 1:
@@ -138,7 +136,7 @@ class FENPCAFS(ScoringSelector):
             max_iter=self.max_iter,
             tol=self.tol if reference else self.tol * scatter.trace(),
         )
-        keep_history(self, solution, unit)
+        self._keep_history(solution, unit)
         self.coef_ = solution.W.T[:, data.place]
         self.n_components_ = m
         return row_norms(solution.W) ** 2

@@ -8,7 +8,7 @@ from numbers import Integral
 from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints, keep_frame, one_of
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints, one_of
 from bsufs.solvers.components import principal_frame
 from bsufs.solvers.feature_sparse import feature_sparse_subspace
 
@@ -87,4 +87,4 @@ class FSPCA(ScoringSelector):
         values, vectors = principal_frame(scatter, self.n_components)
         max_iter = self.max_iter if self.solver == "IPU" else 0
         solution = feature_sparse_subspace(scatter, values[:k], vectors[:, :k], k, max_iter)
-        return keep_frame(self, solution, scatter.unit_exponent)
+        return self._keep_frame(solution, scatter.unit_exponent)

@@ -13,7 +13,7 @@ from bsufs.graphs import in_safe_units
 from bsufs.scatter import make_scatter
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._parameters import NOT_NEGATIVE, POSITIVE, constraints, keep_frame, one_of
+from bsufs.selectors._parameters import NOT_NEGATIVE, POSITIVE, constraints, one_of
 from bsufs.solvers.components import components_above_noise, require_variation
 from bsufs.solvers.self_representation import (
     SmoothnessOperator,
@@ -146,7 +146,7 @@ class NLGMS(ScoringSelector):
             tol=self.tol,
             reference=self.compat == "reference",
         )
-        keep_frame(self, solution)
+        self._keep_frame(solution)
         return scores
 
     def _first_frame(self, X: Array, k: int) -> Array:

@@ -19,7 +19,6 @@ from bsufs.selectors._parameters import (
     POSITIVE,
     checked_array,
     constraints,
-    keep_frame,
     one_of,
 )
 from bsufs.solvers.neighborhood_embedding import neighborhood_embedding
@@ -146,7 +145,7 @@ class RNE(ScoringSelector):
             reference=self.compat == "reference",
         )
         self.objective_ = float(solution.objective_history[-1])
-        return keep_frame(self, solution)
+        return self._keep_frame(solution)
 
     def _reconstruction_errors(self, X: Array) -> Array:
         """Return what is left of each sample after its neighbors have rebuilt it."""

@@ -9,14 +9,7 @@ import numpy as np
 from bsufs._typing import Array
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._parameters import (
-    COUNT,
-    COUNT_OR_AUTO,
-    constraints,
-    keep_frame,
-    keep_gamma,
-    n_directions,
-)
+from bsufs.selectors._parameters import COUNT, COUNT_OR_AUTO, constraints
 from bsufs.solvers.forms import centered, row_space
 from bsufs.solvers.structured_graph import structured_graph
 
@@ -119,7 +112,7 @@ class SOGFS(ScoringSelector):
         Z /= np.sqrt(squares + np.finfo(np.float64).eps if reference else squares + (squares == 0))
         basis = None if reference else row_space(Z)
         rank = d if basis is None else basis.shape[1]
-        m = n_directions(self.n_components, FitData(Z), rank)
+        m = self._n_directions(FitData(Z), rank)
         self.n_clusters_ = min(m + 1, n) if isinstance(self.n_clusters, str) else self.n_clusters
         if self.n_clusters_ > n:
             raise ValueError(
@@ -134,10 +127,10 @@ class SOGFS(ScoringSelector):
             n_neighbors=self.n_neighbors,
             # Columns have unit length, so the first term of a frame is m d / rank on average; the
             # penalty of one with equal rows is sqrt(m d).
-            gamma=keep_gamma(self, float(np.sqrt(m * d)), max(rank, 1)),
+            gamma=self._keep_gamma(float(np.sqrt(m * d)), max(rank, 1)),
             max_iter=self.max_iter,
             max_reweightings=self.max_reweightings,
             tol=self.tol,
             reference=reference,
         )
-        return keep_frame(self, solution)
+        return self._keep_frame(solution)

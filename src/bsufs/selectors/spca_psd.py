@@ -16,7 +16,6 @@ from bsufs.selectors._parameters import (
     POSITIVE_OR_AUTO,
     checked_array,
     constraints,
-    keep_history,
     one_of,
 )
 from bsufs.solvers.components import in_units_of
@@ -130,7 +129,7 @@ class SPCAPSD(ScoringSelector):
             max_iter=self.max_iter,
             tol=self.tol if reference else self.tol * scatter.trace(),
         )
-        keep_history(self, solution, scatter.unit_exponent)
+        self._keep_history(solution, scatter.unit_exponent)
         return np.asarray(solution.W**2)
 
     def _start(self, order: Indices) -> Array:

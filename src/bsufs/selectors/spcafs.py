@@ -8,7 +8,7 @@ from bsufs._typing import Array
 from bsufs.penalties import row_norms
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints, keep_frame, keep_gamma
+from bsufs.selectors._parameters import NUMBER_OF_COMPONENTS, constraints
 from bsufs.solvers.components import principal_frame
 from bsufs.solvers.forms import scatter_form
 from bsufs.solvers.reweighted import reweighted_eigenvectors
@@ -87,10 +87,10 @@ class SPCAFS(ScoringSelector):
         solution = reweighted_eigenvectors(
             scatter_form(scatter, data.ordered, negative=True, lower_bound=-eigenvalues[0]),
             eigenvalues.size,
-            gamma=keep_gamma(self, float(eigenvalues.sum()), penalty, scatter.unit_exponent),
+            gamma=self._keep_gamma(float(eigenvalues.sum()), penalty, scatter.unit_exponent),
             p=self.p,
             max_iter=self.max_iter,
             tol=self.tol if reference else self.tol * scatter.trace(),
             plain_value=reference,
         )
-        return keep_frame(self, solution, scatter.unit_exponent)
+        return self._keep_frame(solution, scatter.unit_exponent)

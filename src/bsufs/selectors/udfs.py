@@ -11,14 +11,7 @@ from bsufs._typing import Array, Indices
 from bsufs.graphs import discriminative_laplacian, in_safe_units, local_grams, nearest_samples
 from bsufs.selectors._base import ScoringSelector
 from bsufs.selectors._data import FitData
-from bsufs.selectors._parameters import (
-    POSITIVE,
-    checked_array,
-    constraints,
-    keep_frame,
-    keep_gamma,
-    n_directions,
-)
+from bsufs.selectors._parameters import POSITIVE, checked_array, constraints
 from bsufs.solvers.forms import row_space, samples_form
 from bsufs.solvers.reweighted import reweighted_eigenvectors, row_weights
 
@@ -110,17 +103,17 @@ class UDFS(ScoringSelector):
             # Constant vectors are in the null space of L: centering changes nothing but rounding.
             X = X - X.mean(axis=0)
         form = samples_form(X, L, None if reference else row_space(data.ordered))
-        m = n_directions(self.n_components, data, form.dimension)
+        m = self._n_directions(data, form.dimension)
         mean_value = float(np.vdot(X, L @ X)) / max(form.dimension, 1) * m
         solution = reweighted_eigenvectors(
             form,
             m,
-            gamma=keep_gamma(self, mean_value, float(np.sqrt(d * m))),
+            gamma=self._keep_gamma(mean_value, float(np.sqrt(d * m))),
             start_weights=self._start_weights(data.order),
             max_iter=self.max_iter,
             tol=None if reference else self.tol * mean_value,
         )
-        return keep_frame(self, solution)
+        return self._keep_frame(solution)
 
     def _start_weights(self, order: Indices) -> Array | None:
         if self.x0 is None:
