@@ -1,7 +1,5 @@
 """Packages that only some parts of the library need: what is missing, and how to get it."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 

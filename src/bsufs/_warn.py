@@ -1,7 +1,5 @@
 """Warnings that point at the line of the caller, however deep in the library they arise."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 

@@ -1,7 +1,5 @@
 """What every selector promises, as one call: a new method is one file and one line of test."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Columns as a selector sees them: an order of their own, copies, and names the caller gave."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from numbers import Integral

@@ -3,8 +3,6 @@
 Nothing here imports Dask before a Dask collection is at hand.
 """
 
-from __future__ import annotations
-
 import copy
 import itertools
 import math

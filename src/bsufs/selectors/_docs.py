@@ -5,8 +5,6 @@ name here, and {name} for its own. Other percent signs and braces mean nothing, 
 they are.
 """
 
-from __future__ import annotations
-
 import re
 from textwrap import indent
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """What the parameters of selectors may be."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any

@@ -1,7 +1,5 @@
 """FEN-PCAFS: PCA with a fuzzy elastic net."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from scipy import linalg

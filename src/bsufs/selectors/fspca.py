@@ -1,7 +1,5 @@
 """FSPCA: the principal subspace with at most k features."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Integral
 

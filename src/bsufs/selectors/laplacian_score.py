@@ -1,7 +1,5 @@
 """Laplacian score: features that vary smoothly over the nearest-neighbor graph."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

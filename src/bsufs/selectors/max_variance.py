@@ -1,7 +1,5 @@
 """The variances of the columns as scores."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bsufs._typing import Array

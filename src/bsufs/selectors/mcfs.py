@@ -1,7 +1,5 @@
 """MCFS: sparse regression on the smooth functions of the nearest-neighbor graph."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """NLGMS: a smooth, feature-sparse projection of data cleaned by self-representation."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

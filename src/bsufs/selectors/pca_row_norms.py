@@ -1,7 +1,5 @@
 """Row norms of the principal components: PCA as a feature selector, with no penalty."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bsufs._typing import Array

@@ -1,7 +1,5 @@
 """Features at random: the floor under every comparison."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

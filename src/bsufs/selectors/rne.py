@@ -1,7 +1,5 @@
 """RNE: features in which samples are rebuilt from their neighbors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """SOGFS: a projection with few features, learned together with a graph in pieces."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

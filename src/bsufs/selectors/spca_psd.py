@@ -1,7 +1,5 @@
 """SPCA-PSD: sparse PCA by positive semidefinite projection."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """SPCAFS: principal components with a row penalty."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from bsufs._typing import Array

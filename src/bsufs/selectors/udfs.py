@@ -1,7 +1,5 @@
 """UDFS: a projection with few features that keeps neighborhoods apart."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
