@@ -21,10 +21,6 @@ n_features_to_select : int, float or "auto", default="auto"
 n_components : int, float or "auto", default="auto"
     Number of components m; a share of the total variance that they reach; or "auto", the
     number of principal components above the noise edge (parallel analysis), at most 64.""",
-    "n_directions": """\
-n_components : int or "auto", default="auto"
-    Number of directions m, usually the number of clusters: a number, or "auto", the number of
-    principal components above the noise edge (parallel analysis), at most 64.""",
     "n_neighbors": """\
 n_neighbors : int, default=5
     Neighbors of each sample; fewer where there are too few samples.""",
@@ -76,10 +72,10 @@ n_features_in_ : int
 feature_names_in_ : array of str
     Their names, if all are strings.""",
     "components_": """\
-components_ : array of shape (n_components, n_features)
-    The orthonormal W, transposed.
 n_components_ : int
-    The number of components.""",
+    The number of components.
+components_ : array of shape (n_components, n_features)
+    The orthonormal W, transposed.""",
     "explained_variance": """\
 explained_variance_ratio_ : float
     Share of the total variance that linear regression on the selected features explains; NaN
@@ -94,11 +90,13 @@ Examples
 >>> selector = {name}(2).fit(load_iris().data)
 >>> selector.transform(load_iris().data).shape
 (150, 2)""",
-    "stopping": """\
+    "solution": """\
 n_iter_ : int
     Iterations done.
 stopping_reason_ : str
-    "converged" or "max_iter".""",
+    "converged" or "max_iter".
+objective_history_ : array
+    The objective after each iteration.""",
     # Of what shows a fitted selector.
     "selector": """\
 selector : selector

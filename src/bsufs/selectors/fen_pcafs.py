@@ -39,8 +39,7 @@ class FENPCAFS(ScoringSelector):
         Weight of the penalty, in the units of the scatter matrix. "auto" makes the penalty of the
         principal components a tenth of the variance they explain.
     u : float, default=2.0
-        Exponent of the shares of ridge and row penalty. Above 1 they are blended; at most 1 the
-        best share is all or nothing.
+        Exponent of the shares of ridge and row penalty; up to 1 the best share is all or nothing.
     p : float, default=0.5
         Exponent of the row penalty, above 0 and at most 1; smaller is sparser.
     s : float or "auto", default="auto"
@@ -65,11 +64,9 @@ class FENPCAFS(ScoringSelector):
     alpha_ : float
         The share of the ridge.
     gamma_, s_ : float
-        The weights used, the first in the units of the scatter matrix; infinite or zero if it is
-        out of range.
-    objective_history_ : array
-        The objective after each iteration, likewise.
-    %(stopping)s
+        The weights used, the first in the units of the scatter matrix as the objective; infinite
+        or zero if out of range.
+    %(solution)s
 
     Notes
     -----

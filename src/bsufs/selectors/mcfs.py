@@ -38,8 +38,7 @@ class MCFS(ScoringSelector):
     n_components : int or "auto", default="auto"
         The paper's K, how many functions to regress on, usually the number of clusters: a number,
         or "auto", the number of principal components above the noise edge (parallel analysis), at
-        most 20. Cut to the number of functions that there are: below n_samples, and without those
-        of eigenvalue zero; see `n_components_`.
+        most 20. There may be fewer: below n_samples, and without those of eigenvalue zero.
     %(n_neighbors)s
     n_nonzero : int or "auto", default="auto"
         The number s of active features at which each path stops; "auto" is the number of features

@@ -58,8 +58,7 @@ class NLGMS(ScoringSelector):
     tol : float, default=1e-3
         Stop when the objective changes by less.
     max_memory : float, default=2.0
-        The most memory to take, in units of 1e9 bytes; if the method needs more, it says so before
-        it starts.
+        The most memory to take, in units of 1e9 bytes; what needs more is refused.
     %(random_state)s
 
     Attributes
@@ -67,20 +66,15 @@ class NLGMS(ScoringSelector):
     scores_ : array of shape (n_features,)
         Diagonal of A W (W'AW)^+ W'A with A = rho I - (X - E) L (X - E)': larger is better.
     %(fitted)s
-    components_ : array of shape (n_components, n_features)
-        The orthonormal W, transposed; it applies to columns scaled to [0, 1].
-    n_components_ : int
-        Its number of columns.
-    objective_history_ : array
-        The objective after each iteration.
-    %(stopping)s
+    %(components_)s
+        It applies to columns scaled to [0, 1].
+    %(solution)s
 
     Notes
     -----
-    Z, its copy and their multiplier are dense matrices with one row and one column for each sample:
-    with the work of its decompositions the method needs about 8 * (14 n^2 + 6 n d) bytes for n
-    samples and d features, which with the default `max_memory` allows some 4200 samples. Pass a
-    sample of the rows if there are more.
+    Z, its copy and their multiplier are dense n x n matrices: in all the method needs about
+    8 * (14 n^2 + 6 n d) bytes for n samples and d features, which with the default `max_memory`
+    allows some 4200 samples. Pass a sample of the rows if there are more.
 
     The public code sorts the distances of the data where those of the projected samples are meant,
     so that its graph never changes; it starts from random frames; and with more features than

@@ -30,8 +30,7 @@ class RNE(ScoringSelector):
     r"""Robust neighborhood embedding.
 
     Each sample is rebuilt from its neighbors with weights R that sum to one, as in locally linear
-    embedding. A non-negative, nearly orthonormal H, which picks features, is to keep these
-    relations:
+    embedding; a non-negative, nearly orthonormal H, which picks features, is to keep that:
 
     .. math:: \min_{H \ge 0} \|(I - R) X H\|_1 + \frac{\alpha}{4} \|H'H - I\|_F^2.
 
@@ -39,8 +38,7 @@ class RNE(ScoringSelector):
     ----------
     %(n_features_to_select)s
     n_components : int or "auto", default="auto"
-        Number of columns m of H, at most the number of features; "auto" is the number of features
-        to select, at most 50.
+        Number of columns m of H; "auto" is the number of features to select, at most 50.
     %(n_neighbors)s
     alpha : float, default=1e3
         Weight of the orthogonality.
@@ -61,8 +59,7 @@ class RNE(ScoringSelector):
     max_inner_iter : int, default=30
         Multiplicative steps in each outer iteration.
     tol : float, default=1e-4
-        Stop when H changes, and the constraint of the augmented Lagrangian is violated, relatively
-        by less.
+        Stop when H changes, and the constraint is violated, relatively by less.
     %(random_state)s
 
     Attributes
@@ -76,26 +73,20 @@ class RNE(ScoringSelector):
         Its number of columns.
     objective_ : float
         The objective at the end.
-    objective_history_ : array
-        The objective after each outer iteration.
-    n_iter_ : int
-        Outer iterations done.
-    stopping_reason_ : str
-        "converged" or "max_iter".
+    %(solution)s
 
     Notes
     -----
     The reference code uses (I - R')X, which compares no sample with its own reconstruction; it adds
     the ridge only if there are more neighbors than features, so that copies of a sample make the
     weights arbitrary (drop them first); and it starts at random. Here it is (I - R)X, always with
-    the ridge, and the default start is the same for the same data: columns are numbered by content
-    so that their order does not matter; with ``compat="reference"`` as they come, from 1. The
-    reference runs call `n_neighbors` k and `n_components` m.
+    the ridge, and the default start numbers columns by content, so that their order does not
+    matter; with ``compat="reference"`` as they come, from 1. The reference runs call `n_neighbors`
+    k and `n_components` m.
 
-    For n_features > 3 n_samples, and above 8000 features, the multiplicative steps use another
-    split of the quadratic term than the reference code, one that needs no square matrix of the size
-    of the features; ``compat="reference"`` always needs one such matrix, and two unless there are
-    more features than samples.
+    For n_features > 3 n_samples, and above 8000 features, the multiplicative steps split the
+    quadratic term so that no n_features x n_features matrix is needed; ``compat="reference"``
+    always needs one, and two unless there are more features than samples.
 
     References
     ----------

@@ -51,10 +51,8 @@ class SOGFS(ScoringSelector):
     scores_ : array of shape (n_features,)
         Squared row norms of W: larger is better.
     %(fitted)s
-    components_ : array of shape (n_components, n_features)
-        The orthonormal W, transposed; it applies to standardized columns.
-    n_components_ : int
-        Its number of columns.
+    %(components_)s
+        It applies to standardized columns.
     n_clusters_ : int
         The number of pieces asked for.
     affinity_ : sparse array of shape (n_samples, n_samples)
@@ -79,8 +77,8 @@ class SOGFS(ScoringSelector):
     reference code; and a duplicate in an earlier row is not taken for the sample itself. The
     reference runs call `n_components` proj_dim, `n_neighbors` k and `max_iter` max_outer.
 
-    Memory grows with n_samples * (n_neighbors + n_clusters) and the square of the smaller of
-    n_samples and n_features; time with the square of n_samples in each iteration.
+    Memory grows with n_samples * (n_neighbors + n_clusters) and min(n_samples, n_features)^2, the
+    time of an iteration with n_samples^2.
 
     References
     ----------

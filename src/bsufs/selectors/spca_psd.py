@@ -76,8 +76,7 @@ class SPCAPSD(ScoringSelector):
     it, so an iteration may raise the objective, and with small weights it often does after the
     first few. By default such an iteration is not taken and ends the run; ``compat="reference"``
     takes it. The point reached is then not the minimizer: on four sets of data with up to 4434
-    features the minimum was 0.2 to 6 % lower, with 47 to 50 of the best 50 features the same. Going
-    only part of the way to the refused Omega gained less than 0.02 %.
+    features the minimum was 0.2 to 6 % lower, with 47 to 50 of the best 50 features the same.
 
     The public code calls `lambda_row` lambda; the deterministic start diag(1/d, 2/d, ..., 1) is
     ``init=numpy.arange(1, d + 1) / d``. For more than two features per sample no d x d array is

@@ -46,10 +46,8 @@ class SPCAFS(ScoringSelector):
     %(fitted)s
     %(components_)s
     gamma_ : float
-        The weight used, in the units of S; infinite or zero if it is out of range.
-    objective_history_ : array
-        The objective after each iteration, likewise.
-    %(stopping)s
+        The weight used, in the units of S as the objective; infinite or zero if out of range.
+    %(solution)s
 
     Notes
     -----

@@ -30,7 +30,9 @@ class UDFS(ScoringSelector):
     Parameters
     ----------
     %(n_features_to_select)s
-    %(n_directions)s
+    n_components : int or "auto", default="auto"
+        Number of directions m, usually the number of clusters: a number, or "auto", the number of
+        principal components above the noise edge (parallel analysis), at most 64.
     %(n_neighbors)s
     gamma : float or "auto", default="auto"
         Weight of the row penalty. "auto" makes the penalty of a frame with equal rows a tenth of
@@ -55,18 +57,16 @@ class UDFS(ScoringSelector):
     %(components_)s
     gamma_ : float
         The weight used.
-    objective_history_ : array
-        The objective after each iteration; it never increases.
-    %(stopping)s
+    %(solution)s
+        It never increases.
 
     Notes
     -----
     With more features than samples, and with constant columns, the first term is zero on a whole
     subspace in which no two samples differ; which directions of it the reference code returns is up
     to its eigensolver. Here W is restricted to the span of the centered samples, which changes
-    nothing for data that span all dimensions. With ``compat="reference"`` there is no such
-    restriction; with more features than samples the result then has a meaning only if `x0` is
-    given.
+    nothing for data that span all dimensions. With ``compat="reference"`` it is not, and the result
+    for more features than samples has a meaning only if `x0` is given.
 
     For n_features <= n_neighbors + 1 the reference code uses another, differently scaled formula
     for L; only ``compat="reference"`` does so here. The reference runs call `n_neighbors` k,
