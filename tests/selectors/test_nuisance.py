@@ -253,6 +253,12 @@ def test_bad_input_is_told_with_the_cure(Selector, adjust_for, message):
         Selector(3, adjust_for=adjust_for).fit(X)
 
 
+def test_a_data_frame_says_which_columns_it_has_not():
+    frame = pd.DataFrame(some_data(40, 10)[0], columns=list("abcdefghij"))
+    with pytest.raises(ValueError, match="column numbers from 0 to 9"):
+        BSUFS(3, adjust_for=[3, 77]).fit(frame)
+
+
 @pytest.mark.parametrize("Selector", FLAGSHIPS)
 def test_streams_say_what_they_cannot_adjust_for(Selector):
     X, z = some_data(40, 10)

@@ -4,9 +4,11 @@ Nothing here imports Dask before a Dask collection is at hand.
 """
 
 import copy
+import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +22,7 @@ from bsufs.scatter._accumulate import centered_rows
 from bsufs.selectors._cluster_shares import Clusters, LocalRows, SampleOfRows
 from bsufs.selectors._columns import ContentKey
 from bsufs.selectors._data import ColumnProblem, FitData
-from bsufs.selectors._nuisance import KnownColumns, Nuisance
+from bsufs.selectors._nuisance import KnownColumns, Nuisance, is_number
 from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._validation import (
     NonFinite,
@@ -48,7 +50,7 @@ def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
         )
     meta = X._meta
     if _is_frame(X):
-        bad = [str(name) for name, kind in meta.dtypes.items() if not _is_number(kind)]
+        bad = [str(name) for name, kind in meta.dtypes.items() if not is_number(kind, "buif")]
         if bad:
             raise ValueError(
                 f"X must hold numbers only. The columns {bad[:5]}"
@@ -57,7 +59,7 @@ def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
             )
         sample = meta
     else:
-        if not isinstance(meta, np.ndarray) or not _is_number(meta.dtype):
+        if not isinstance(meta, np.ndarray) or not is_number(meta.dtype, "buif"):
             raise ValueError(
                 "X must be a Dask array whose blocks are NumPy arrays of numbers, got blocks of "
                 f"{type(meta).__name__} of {getattr(meta, 'dtype', 'no type')}. Convert them with "
@@ -75,13 +77,8 @@ def check_columns(estimator: Any, X: Any, *, reset: bool) -> None:
 
 
 def chosen_columns(X: Any, support: Any) -> Any:
-    """Return some columns of a Dask collection, lazily."""
     columns = np.flatnonzero(support)
     return X.iloc[:, list(columns)] if _is_frame(X) else X[:, columns]
-
-
-# Returns what to adjust for that is no column of X, given a number of rows and their weights.
-Values = Callable[[int, Array | None], Array]
 
 
 class DaskData(FitData):
@@ -90,43 +87,132 @@ class DaskData(FitData):
     With at least as many rows as columns S is small, and a tree of partial sums over blocks of
     rows gives it in one pass. With more columns than rows, X is cut by columns and stays with the
     workers. The shorter axis is never cut: what the workers exchange has its length.
+
+    `values` returns what to adjust for that is no column of X, given a number of rows and their
+    weights.
     """
 
     def __init__(
-        self, X: Any, sample_weight: Any, names: Any, known: KnownColumns, values: Values
+        self,
+        X: Any,
+        sample_weight: Any,
+        names: Any,
+        known: KnownColumns,
+        values: Callable[[int, Array | None], Array],
     ) -> None:
         super().__init__(X, names=names)
         self._known = known
-        facts = _by_columns if self._cut_by_columns else _by_rows
-        self.scatter, self.order, self.sample_weight, self._Z = facts(
-            X, sample_weight, names, self._known, values
-        )
+        self._by_columns = not _is_frame(X) and bool(X.shape[0] < X.shape[1])
+        if self._by_columns:
+            n_rows = int(X.shape[0])
+        else:
+            self._blocks, self._lengths = _row_blocks(X)
+            n_rows = sum(self._lengths)
+        require_two_rows(n_rows)
+        self.sample_weight = _weight_here(sample_weight, n_rows)
+        self._Z = Nuisance(known, values(n_rows, self.sample_weight)).basis(self.sample_weight)
+        self.order, joint = self._columns_apart() if self._by_columns else self._rows_summed()
+        self.scatter = known.cleared(joint, self.order)
 
     @property
     def kept_shape(self) -> tuple[int, int]:
-        """Rows and columns of what there is to work on: of many rows no more than S is kept."""
+        # Of many rows no more than S is kept.
         return self.scatter.max_rank, self.n_features
 
-    @property
-    def _cut_by_columns(self) -> bool:
-        """Whether the columns of X stay with the workers, or S is summed over its rows."""
-        return not _is_frame(self.X) and bool(self.X.shape[0] < self.X.shape[1])
+    def _rows_summed(self) -> tuple[Indices, Scatter]:
+        """Return an order of the columns, and S in it with the regressors behind."""
+        from bsufs._dask import call, compute, merged
+
+        weight, Z = self.sample_weight, self._Z
+        # The key of a column weighs every row by its number, so a block must know its first one.
+        parts = [
+            call(
+                _row_facts,
+                block,
+                rows.start,
+                None if weight is None else weight[rows],
+                Z[rows] if Z.size else None,
+            )
+            for block, rows in self._blocks_with_rows()
+        ]
+        (facts,) = compute([merged(parts, _merged_facts)])
+        if facts.wrong is not None:
+            raise facts.wrong.error(self.names)
+        order = np.argsort(facts.key, kind="stable")
+        behind = np.arange(order.size, order.size + Z.shape[1])
+        wanted = np.concatenate([order, self._known.named(order), behind])
+        return order, facts.sums.scatter().restricted(wanted)
+
+    def _blocks_with_rows(self) -> Iterator[tuple[Any, slice]]:
+        ends = itertools.accumulate(self._lengths)
+        for block, length, end in zip(self._blocks, self._lengths, ends, strict=True):
+            yield block, slice(end - length, end)
+
+    def _columns_apart(self) -> tuple[Indices, Scatter]:
+        """Return an order of the columns, and S in it with the regressors behind."""
+        from bsufs._dask import call, compute, persist
+        from bsufs.scatter._columns import Block, ColumnScatter
+
+        weight, Z = self.sample_weight, self._Z
+        n_rows, total_weight = Z.shape[0], float(Z.shape[0])
+        if weight is not None:
+            n_rows, total_weight = int(np.count_nonzero(weight)), float(weight.sum())
+            Z = (np.sqrt(weight)[:, None] * Z)[weight > 0]
+        X = _in_few_column_blocks(self.X)
+        prepared = persist([call(_prepared_columns, block, weight) for block in _lazy_blocks(X)])
+        facts = compute([call(operator.itemgetter(1), pair) for pair in prepared])
+        firsts = np.cumsum(X.chunks[1]) - X.chunks[1]
+        wrong = [
+            fact.wrong.moved(0, int(first))
+            for fact, first in zip(facts, firsts, strict=True)
+            if fact.wrong is not None
+        ]
+        if wrong:
+            raise functools.reduce(NonFinite.earlier, wrong).error(self.names)
+        order = np.argsort(np.concatenate([fact.key for fact in facts]), kind="stable")
+        exponent = safe_unit_exponent(max(fact.largest for fact in facts))
+        place = np.argsort(order)
+        diagonal = np.empty(order.size)
+        diagonal[place] = np.concatenate(
+            [np.ldexp(fact.squares, 2 * (fact.exponent - exponent)) for fact in facts]
+        )
+        columns = persist([call(_in_units, pair, exponent) for pair in prepared])
+        blocks = [
+            Block(block, place[first : first + fact.key.size])
+            for block, fact, first in zip(columns, facts, firsts, strict=True)
+        ]
+        scatter = ColumnScatter(blocks, n_rows, total_weight, diagonal)
+        named = scatter.columns(place[self._known.named(order)])
+        joint = scatter.beside(np.hstack([named, Z])).here_if_small()
+        joint.unit_exponent = exponent
+        return order, joint
 
     def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
-        """Return a sample of the rows, here or with the workers."""
         weight = self.sample_weight
-        if self._cut_by_columns:
-            # The workers hold no rows without weight.
-            weight = None if weight is None else weight[weight > 0]
-            numbers = sample.numbers(self.X.shape[0] if weight is None else weight.size)
-            held = problem.scatter.centered_rows()
-            if held is not None:
-                return _as_local_rows(held, numbers, weight)
-            scatter: Any = self.scatter
-            return DaskRows(scatter, problem.places, numbers, weight)
-        rows, numbers = _gathered_rows(self.X, sample, weight)
-        Z = np.hstack([rows[:, self._known.named(self.order)], self._Z[numbers]])
-        return problem.local_rows(rows, Z, None if weight is None else weight[numbers])
+        if not self._by_columns:
+            numbers = sample.among(self._Z.shape[0], weight)
+            numbers = np.arange(self._Z.shape[0]) if numbers is None else numbers
+            rows = self._gathered(numbers)
+            Z = np.hstack([rows[:, self._known.named(self.order)], self._Z[numbers]])
+            return problem.local_rows(rows, Z, None if weight is None else weight[numbers])
+        # The workers hold no rows without weight.
+        weight = None if weight is None else weight[weight > 0]
+        numbers = sample.numbers(self.X.shape[0] if weight is None else weight.size)
+        held = problem.scatter.centered_rows()
+        if held is not None:
+            return _as_local_rows(held, numbers, weight)
+        return DaskRows(self.scatter, problem.places, numbers, weight)
+
+    def _gathered(self, numbers: Indices) -> Array:
+        """Bring some rows here."""
+        from bsufs._dask import call, compute
+
+        wanted = []
+        for block, rows in self._blocks_with_rows():
+            first, last = np.searchsorted(numbers, [rows.start, rows.stop])
+            if first < last:
+                wanted.append(call(_some_rows, block, numbers[first:last] - rows.start))
+        return np.concatenate(compute(wanted))
 
 
 class DaskRows:
@@ -138,8 +224,8 @@ class DaskRows:
         self._scatter = scatter
         self._places = places
         self._rows = rows
-        self.n_rows = scatter.n_rows if rows is None else rows.size
         self._all_weights = weight
+        self.n_rows = scatter.n_rows if rows is None else rows.size
         self.weight = weight if weight is None or rows is None else weight[rows]
 
     def __matmul__(self, V: Array) -> Array:
@@ -148,18 +234,14 @@ class DaskRows:
         spread = np.zeros((self._scatter.shape[0], V.shape[1]))
         spread[self._places] = V
         pieces = self._scatter.pieces(spread)
-        (product,) = compute(
-            [total(self._scatter.each(_image, self._rows, self._all_weights, pieces))]
-        )
-        return product
+        lazy = self._scatter.each(_image, self._rows, self._all_weights, pieces)
+        return compute([total(lazy)])[0]
 
     def shares_beyond_chance(self, found: Sequence[Clusters]) -> Array:
-        """Return, for each column, the sum over clusterings of its share less that of chance."""
         lazy = self._scatter.each(_shares, self._rows, self._all_weights, tuple(found))
         return self._scatter.gathered(lazy)[self._places]
 
     def columns(self, places: Indices) -> Array:
-        """Bring some columns here."""
         columns = self._scatter.columns(self._places[places])
         everything = np.arange(places.size)
         return _as_local_rows(columns, self._rows, self._all_weights).columns(everything)
@@ -188,11 +270,6 @@ def _is_frame(X: Any) -> bool:
     return hasattr(X, "npartitions") and hasattr(X, "columns")
 
 
-def _is_number(kind: Any) -> bool:
-    # Extension types of pandas say of themselves whether they are numbers.
-    return bool(getattr(kind, "_is_numeric", getattr(kind, "kind", "O") in "buif"))
-
-
 def _lazy_blocks(X: Any) -> list[Any]:
     """Return the blocks of a Dask collection, in order, as tasks."""
     blocks = list(np.ravel(X.to_delayed()))
@@ -218,50 +295,6 @@ class _ColumnFacts:
     @property
     def exponent(self) -> int:
         return safe_unit_exponent(self.largest)
-
-
-def _by_columns(
-    X: Any, sample_weight: Any, names: Any, known: KnownColumns, values: Values
-) -> tuple[Scatter, Indices, Array | None, Array]:
-    from bsufs._dask import call, compute, persist
-    from bsufs.scatter._columns import Block, ColumnScatter
-
-    n_rows = int(X.shape[0])
-    require_two_rows(n_rows)
-    total_weight = float(n_rows)
-    weight = _weight_here(sample_weight, n_rows)
-    Z = Nuisance(known, values(n_rows, weight)).basis(weight)
-    if weight is not None:
-        n_rows, total_weight = int(np.count_nonzero(weight)), float(weight.sum())
-    X = _in_few_column_blocks(X)
-    prepared = persist([call(_prepared_columns, block, weight) for block in _lazy_blocks(X)])
-    facts = compute([call(_second, pair) for pair in prepared])
-    ends = np.cumsum(X.chunks[1])
-    _raise_if_wrong(
-        [
-            fact.wrong and fact.wrong.moved(0, int(end) - fact.key.size)
-            for fact, end in zip(facts, ends, strict=True)
-        ],
-        names,
-    )
-    order = np.argsort(np.concatenate([fact.key for fact in facts]), kind="stable")
-    exponent = safe_unit_exponent(max(fact.largest for fact in facts))
-    place = np.argsort(order)
-    diagonal = np.empty(order.size)
-    diagonal[place] = np.concatenate(
-        [np.ldexp(fact.squares, 2 * (fact.exponent - exponent)) for fact in facts]
-    )
-    columns = persist([call(_in_units, pair, exponent) for pair in prepared])
-    blocks = [
-        Block(block, place[end - fact.key.size : end])
-        for block, fact, end in zip(columns, facts, ends, strict=True)
-    ]
-    scatter = ColumnScatter(blocks, n_rows, total_weight, diagonal)
-    behind = Z if weight is None else (np.sqrt(weight)[:, None] * Z)[weight > 0]
-    named = scatter.columns(place[known.named(order)])
-    joint = scatter.beside(np.hstack([named, behind])).here_if_small()
-    joint.unit_exponent = exponent
-    return known.cleared(joint, order), order, weight, Z
 
 
 def _in_few_column_blocks(X: Any) -> Any:
@@ -296,10 +329,6 @@ def _prepared_columns(X: Any, weight: Array | None) -> tuple[Any, _ColumnFacts]:
     return Xc, _ColumnFacts(key.values, np.einsum("ij,ij->j", Xc, Xc), largest, None)
 
 
-def _second(pair: tuple[Any, _ColumnFacts]) -> _ColumnFacts:
-    return pair[1]
-
-
 def _in_units(pair: tuple[Array, _ColumnFacts], exponent: int) -> Array:
     Xc, facts = pair
     return np.ldexp(Xc, facts.exponent - exponent) if facts.exponent != exponent else Xc
@@ -327,35 +356,6 @@ def _merged_facts(parts: list[_RowFacts]) -> _RowFacts:
     return merged
 
 
-def _by_rows(
-    X: Any, sample_weight: Any, names: Any, known: KnownColumns, values: Values
-) -> tuple[Scatter, Indices, Array | None, Array]:
-    from bsufs._dask import call, compute, merged
-
-    blocks, lengths = _row_blocks(X)
-    ends = list(itertools.accumulate(lengths))
-    weight = _weight_here(sample_weight, ends[-1])
-    require_two_rows(ends[-1])
-    Z = Nuisance(known, values(ends[-1], weight)).basis(weight)
-    # The key of a column weighs every row by its number, so a block must know its first one.
-    parts = [
-        call(
-            _row_facts,
-            block,
-            end - length,
-            None if weight is None else weight[end - length : end],
-            Z[end - length : end] if Z.size else None,
-        )
-        for block, length, end in zip(blocks, lengths, ends, strict=True)
-    ]
-    (facts,) = compute([merged(parts, _merged_facts)])
-    _raise_if_wrong([facts.wrong], names)
-    order = np.argsort(facts.key, kind="stable")
-    behind = np.arange(order.size, order.size + Z.shape[1])
-    joint = facts.sums.scatter().restricted(np.concatenate([order, known.named(order), behind]))
-    return known.cleared(joint, order), order, weight, Z
-
-
 def _row_blocks(X: Any) -> tuple[list[Any], list[int]]:
     """Return the blocks of X, cut by rows alone, and how many rows each has."""
     from bsufs._dask import call, compute
@@ -366,24 +366,6 @@ def _row_blocks(X: Any) -> tuple[list[Any], list[int]]:
     if _is_frame(X) or math.isnan(X.shape[0]):
         return blocks, compute([call(len, block) for block in blocks])
     return blocks, list(X.chunks[0])
-
-
-def _gathered_rows(X: Any, sample: RowSample, weight: Array | None) -> tuple[Array, Indices]:
-    """Bring a sample of the rows here; return their numbers too."""
-    from bsufs._dask import call, compute
-
-    blocks, lengths = _row_blocks(X)
-    ends = np.cumsum(lengths)
-    numbers = sample.among(int(ends[-1]), weight)
-    numbers = np.arange(ends[-1]) if numbers is None else numbers
-    first = np.searchsorted(numbers, ends - lengths)
-    last = np.searchsorted(numbers, ends)
-    wanted = [
-        call(_some_rows, block, numbers[start:stop] - (end - length))
-        for block, start, stop, end, length in zip(blocks, first, last, ends, lengths, strict=True)
-        if start < stop
-    ]
-    return np.concatenate(compute(wanted)), numbers
 
 
 def _some_rows(block: Any, numbers: Indices) -> Any:
@@ -422,11 +404,3 @@ def _as_floats(block: Any) -> Any:
             return block.to_numpy()
         return block.to_numpy(dtype=np.float64, na_value=np.nan)
     return block if block.dtype in (np.float64, np.float32) else block.astype(np.float64)
-
-
-def _raise_if_wrong(parts: list[NonFinite | None], names: Any) -> None:
-    wrong = None
-    for part in parts:
-        wrong = NonFinite.earlier(wrong, part)
-    if wrong is not None:
-        raise wrong.error(names)

@@ -35,7 +35,6 @@ class Nuisance:
     regressors: Array
 
     def part(self, rows: Any) -> Nuisance:
-        """Return the same for some rows."""
         return replace(self, regressors=self.regressors[rows])
 
     def basis(self, weight: Array | None) -> Array:
@@ -115,11 +114,11 @@ def as_codes(X: Any, adjust_for: Any) -> tuple[Any, dict[str, Any]]:
     """Replace columns of text to adjust for by numbers in a data frame; return these columns."""
     if not (hasattr(X, "assign") and hasattr(X, "columns") and names_columns(adjust_for)):
         return X, {}
-    named = [adjust_for] if isinstance(adjust_for, str | Integral) else adjust_for
+    asked = {adjust_for} if isinstance(adjust_for, str | Integral) else set(adjust_for)
     found = {
         name: X[name]
-        for name in (X.columns[one] if isinstance(one, Integral) else one for one in named)
-        if name in X.columns and not _is_numeric(X[name])
+        for place, name in enumerate(X.columns)
+        if {place, str(name)} & asked and not is_number(X[name].dtype, "uif")
     }
     return (X.assign(**dict.fromkeys(found, 0.0)), found) if found else (X, {})
 
@@ -165,9 +164,9 @@ def side_by_side(columns: Mapping[str, Any], n_rows: int, weight: Array | None) 
     return np.hstack(coded)
 
 
-def _is_numeric(column: Any) -> bool:
-    kind = column.dtype
-    return bool(getattr(kind, "_is_numeric", getattr(kind, "kind", "O") in "uif"))
+def is_number(kind: Any, letters: str) -> bool:
+    """Tell whether a type of columns is among these kinds of NumPy, or a number to pandas."""
+    return bool(getattr(kind, "_is_numeric", getattr(kind, "kind", "O") in letters))
 
 
 def _as_numbers(label: str, column: Any, n_rows: int) -> Array:
@@ -216,7 +215,6 @@ def _require_complete(label: str, missing: NDArray[np.bool_]) -> None:
 
 
 def require_variation_of(label: str, numbers: Array) -> None:
-    """Raise an error where there is nothing to adjust for."""
     if (numbers == numbers[:1]).all():
         raise ValueError(
             f"adjust_for must hold columns that vary, but column {label!r} has the same value in "
@@ -225,6 +223,5 @@ def require_variation_of(label: str, numbers: Array) -> None:
 
 
 def require_named_vary(columns: Indices, variation: Array) -> None:
-    """Raise an error where a column to adjust for does not vary."""
     for column in columns[variation == 0]:
         require_variation_of(str(column), np.zeros(1))
