@@ -1,7 +1,5 @@
 """Unsupervised feature selection behind one scikit-learn interface."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

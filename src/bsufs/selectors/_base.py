@@ -33,7 +33,6 @@ from bsufs.selectors._validation import (
     require_positive_weight,
     require_two_rows,
 )
-from bsufs.solvers.budget import Budget
 from bsufs.solvers.components import components_above_noise, in_units_of, in_units_of_data
 from bsufs.solvers.solution import Solution
 
@@ -141,7 +140,7 @@ class BaseSelector(ShownInNotebooks, SelectorMixin, BaseEstimator, auto_wrap_out
         """
         if not is_dask(X):
             # Text to adjust for is never selected, and must not turn numbers into objects.
-            return super().transform(as_codes(X, getattr(self, "adjust_for", None))[0])
+            return super().transform(as_codes(X, self._option("adjust_for"))[0])
         check_is_fitted(self)
         check_columns(self, X, reset=False)
         return chosen_columns(X, self.get_support())
@@ -156,26 +155,27 @@ class BaseSelector(ShownInNotebooks, SelectorMixin, BaseEstimator, auto_wrap_out
         self._forget()
         with self._forgetting_on_failure():
             self._validate_params()
-            data = self._fit_data(X, sample_weight)
-            with threads_for(*data.kept_shape):
-                self._finish(self._fit(data))
+            self._fit_to(self._fit_data(X, sample_weight))
         return self
+
+    def _fit_to(self, data: FitData) -> None:
+        with threads_for(*data.kept_shape):
+            self._finish(self._fit(data))
 
     def _fit_data(self, X: Any, sample_weight: Any) -> FitData:
         """Return checked data; as they are where somebody else has checked them."""
-        if isinstance(X, FitData) and not self._clears:
-            X = X.cleared
-        if isinstance(X, FitData) and (self._accepts_sparse or not sparse.issparse(X.X)):
-            self._note_columns(X)
-            return X
-        groups = X.groups if isinstance(X, FitData) else None
-        X = X.X if isinstance(X, FitData) else X
+        if isinstance(X, FitData):
+            data = X if self._clears else X.cleared
+            if self._accepts_sparse or not sparse.issparse(data.X):
+                self._note_columns(data)
+                return data
+            X = data.X
         X, weight = self._validated(X, sample_weight, reset=True)
-        self._set_groups(groups)
+        self._set_groups(None)
         require_two_rows(X.shape[0])
         if weight is not None:
             require_positive_weight(weight)
-        return FitData(X, weight, self._feature_names(), groups=groups)
+        return FitData(X, weight, self._feature_names())
 
     def _note_columns(self, data: FitData) -> None:
         self.n_features_in_ = data.n_features
@@ -232,27 +232,15 @@ class BaseSelector(ShownInNotebooks, SelectorMixin, BaseEstimator, auto_wrap_out
 
     def _set_groups(self, of_data: Any) -> None:
         """Take the groups of the parameter, else those that the data come with."""
-        given = self._option("groups")
+        given, names = self._option("groups"), self._feature_names()
         given = of_data if given is None else given
         self._groups = Groups.singletons(self.n_features_in_)
         if given is not None:
-            self._groups = Groups.parsed(given, self.n_features_in_, self._feature_names())
+            self._groups = Groups.parsed(given, self.n_features_in_, names)
             self.groups_ = self._groups.labels[self._groups.of]
-        self._budget = self._parsed_budget()
-
-    def _parsed_budget(self) -> Budget | None:
-        costs, budget = self._option("costs"), self._option("budget")
-        if costs is None and budget is None:
-            return None
-        if costs is None or budget is None:
-            missing = "costs" if costs is None else "budget"
-            raise ValueError(f"costs and budget must be given together, got no {missing}.")
-        if self._wanted() != "auto":
-            raise ValueError(
-                "n_features_to_select must be 'auto' where a budget decides, got "
-                f"{self._wanted()!r}. Leave one of them out."
-            )
-        return parsed_budget(costs, float(budget), self._groups, self._feature_names())
+        self._budget = parsed_budget(
+            self._option("costs"), self._option("budget"), self._wanted(), self._groups, names
+        )
 
     def _forced_and_barred(self) -> tuple[Mask, Mask]:
         """Return the masks of the must-keep and the never-keep features, in whole groups."""
@@ -260,8 +248,8 @@ class BaseSelector(ShownInNotebooks, SelectorMixin, BaseEstimator, auto_wrap_out
             self._groups.mask(name, self._option(name), self._feature_names())
             for name in ("must_keep", "never_keep")
         )
-        names, adjust_for = self._feature_names(), getattr(self, "adjust_for", None)
-        adjusted = adjusted_columns(adjust_for, self.n_features_in_, names)
+        names = self._feature_names()
+        adjusted = adjusted_columns(self._option("adjust_for"), self.n_features_in_, names)
         barred = self._groups.closed(barred | adjusted)
         both = np.flatnonzero(forced & barred)
         if both.size:
@@ -279,8 +267,7 @@ class BaseSelector(ShownInNotebooks, SelectorMixin, BaseEstimator, auto_wrap_out
 
     def _leaves_out(self) -> str:
         """Return the parameters that say which features are never selected."""
-        adjusts = getattr(self, "adjust_for", None) is not None
-        return "never_keep or adjust_for" if adjusts else "never_keep"
+        return "never_keep" if self._option("adjust_for") is None else "never_keep or adjust_for"
 
     def _wanted(self) -> int | float | str:
         """Return what the caller passed as the number of features."""

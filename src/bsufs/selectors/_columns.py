@@ -31,7 +31,6 @@ class ContentKey:
         self._random = np.random.Generator(bits)
 
     def add(self, X: Any) -> None:
-        """Take in a batch of rows."""
         weights = self._random.uniform(0.5, 1.5, size=X.shape[0])
         with np.errstate(over="ignore", invalid="ignore", under="ignore"):
             if sparse.issparse(X):
@@ -45,7 +44,6 @@ class ContentKey:
                 self.values += np.add.reduce(batch * weights[start : start + rows, None], axis=0)
 
     def order(self) -> Indices:
-        """Return the columns in the order of their keys."""
         return np.argsort(self.values, kind="stable")
 
 

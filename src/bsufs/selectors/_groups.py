@@ -26,7 +26,6 @@ class Groups:
 
     @classmethod
     def singletons(cls, n_features: int) -> Groups:
-        """Put every column in a group of its own."""
         numbers = np.arange(n_features)
         return cls(numbers, numbers)
 
@@ -52,14 +51,11 @@ class Groups:
 
     @property
     def are_single(self) -> bool:
-        """Whether every group has one column."""
         return self.n_groups == self.of.size
 
     @cached_property
     def first(self) -> Indices:
         """The first column of each group."""
-        if self.are_single:
-            return self.of
         return np.unique(self.of, return_index=True)[1]
 
     def closed(self, columns: Mask) -> Mask:
@@ -72,8 +68,6 @@ class Groups:
 
     def gathered(self, best_first: Indices) -> Indices:
         """Let every group rank where its best member does, its members behind one another."""
-        if self.are_single:
-            return best_first
         groups = self.of[best_first]
         place = np.empty(self.n_groups, dtype=np.intp)
         # The last one written stays: of each group the member that ranks best.
@@ -87,8 +81,6 @@ class Groups:
 
     def among(self, columns: Indices) -> tuple[Indices, Indices]:
         """Return the groups of some columns, numbered as these meet them, and which they are."""
-        if self.are_single:
-            return np.arange(columns.size), self.of[columns]
         which, first, group = np.unique(self.of[columns], return_index=True, return_inverse=True)
         by_first = np.argsort(first)
         return np.argsort(by_first)[group], which[by_first]
@@ -150,16 +142,33 @@ def _is_label(label: Any) -> bool:
     return isinstance(label, str | int | float | np.integer) and label == label
 
 
-def parsed_budget(costs: Any, total: float, groups: Groups, names: Sequence[str] | None) -> Budget:
+def parsed_budget(
+    costs: Any, budget: float | None, wanted: Any, groups: Groups, names: Sequence[str] | None
+) -> Budget | None:
+    """Return a budget where there is one, in place of a number of features that is wanted."""
+    if costs is None and budget is None:
+        return None
+    if costs is None or budget is None:
+        missing = "costs" if costs is None else "budget"
+        raise ValueError(f"costs and budget must be given together, got no {missing}.")
+    if wanted != "auto":
+        raise ValueError(
+            "n_features_to_select must be 'auto' where a budget decides, got "
+            f"{wanted!r}. Leave one of them out."
+        )
+    return Budget(_costs_of_groups(costs, groups, names), float(budget))
+
+
+def _costs_of_groups(costs: Any, groups: Groups, names: Sequence[str] | None) -> Array:
     """Read a cost for each column or each group, by number or by name."""
     d, n_groups = groups.of.size, groups.n_groups
     if isinstance(costs, Mapping):
-        return Budget(_costs_from_dict(costs, groups, names), total)
+        return _costs_from_dict(costs, groups, names)
     given = _positive(costs)
     if given.shape == (d,):
-        return Budget(group_sums(groups.of, given), total)
+        return group_sums(groups.of, given)
     if given.shape == (n_groups,):
-        return Budget(given, total)
+        return given
     of_groups = "" if groups.are_single else f", for each of the {n_groups} groups"
     raise ValueError(
         f"costs must hold a number for each of the {d} columns of X{of_groups}, or be a dict by "

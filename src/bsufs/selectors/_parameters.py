@@ -49,7 +49,6 @@ def constraints(**own: list[Any]) -> dict[str, list[Any]]:
 
 
 def one_of(*words: str) -> list[Any]:
-    """Return the rule for a parameter that is one of some words."""
     return [StrOptions(set(words))]
 
 

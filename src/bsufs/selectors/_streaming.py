@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from bsufs._threads import threads_for
 from bsufs._typing import Array, Indices, Mask
 from bsufs.scatter import Scatter, ScatterAccumulator, SparseScatter, make_scatter
 from bsufs.selectors._base import BaseSelector
@@ -104,15 +103,6 @@ class StreamedSelector(BaseSelector):
         adjusted = adjusted_columns(self.adjust_for, barred.size, self._feature_names())
         return KnownColumns(adjusted, ~barred & bool(self.center_rows))
 
-    def _require_columns_to_adjust_for(self) -> None:
-        if self.adjust_for is not None and not names_columns(self.adjust_for):
-            raise ValueError(
-                "adjust_for must name columns of X where rows come in batches, whose rows nobody "
-                f"knows beforehand, got {type(self.adjust_for).__name__}. Put its numbers into "
-                "columns of the batches (groups as columns of zeros and ones) and name these, or "
-                "pass all rows to fit."
-            )
-
     def fit_batches(self, batches: Iterable[Any]) -> Self:
         """Fit to rows that come in batches; equal to `fit` on all of them, for any batching.
 
@@ -167,31 +157,33 @@ class StreamedSelector(BaseSelector):
         return self
 
     def _take_in(self, X: Any, sample_weight: Any) -> None:
-        """Validate a batch and take it in."""
         stream = vars(self).get("stream_")
-        is_first = stream is None
-        try:
+        # A batch that cannot be taken in changes nothing; as the first one it leaves nothing.
+        kept = frozenset(vars(self)) if stream else frozenset()
+        with self._forgetting_on_failure(kept):
             self._validate_params()
-            X, weight = self._validated(X, sample_weight, reset=is_first)
+            X, weight = self._validated(X, sample_weight, reset=stream is None)
             self._set_groups(None)
             self._asked_number(*self._forced_and_barred())
             if stream is None:
-                self._require_columns_to_adjust_for()
-                stream = RowStream(self._known_columns(), self._sample())
+                stream = self._new_stream()
             stream.add(X, weight)
-        except BaseException:
-            # A batch that cannot be taken in changes nothing; as the first one it leaves nothing.
-            if is_first:
-                self._forget()
-            raise
         self._forget(keep=_STREAMED)
         self.stream_ = stream
 
+    def _new_stream(self) -> RowStream:
+        if self.adjust_for is not None and not names_columns(self.adjust_for):
+            raise ValueError(
+                "adjust_for must name columns of X where rows come in batches, whose rows nobody "
+                f"knows beforehand, got {type(self.adjust_for).__name__}. Put its numbers into "
+                "columns of the batches (groups as columns of zeros and ones) and name these, or "
+                "pass all rows to fit."
+            )
+        return RowStream(self._known_columns(), self._sample())
+
     def _fit_stream(self) -> None:
         require_two_rows(self.stream_.n_rows)
-        data = self.stream_.data()
-        with threads_for(*data.kept_shape):
-            self._finish(self._fit(data))
+        self._fit_to(self.stream_.data())
 
     def _get_support_mask(self) -> Mask:
         if "stream_" in vars(self) and "support_" not in vars(self):
@@ -217,7 +209,6 @@ class RowStream:
         self._data: StreamData | None = None
 
     def add(self, X: Any, sample_weight: Array | None) -> None:
-        """Take in a batch."""
         if sparse.issparse(X) != bool(self._sparse) and (self._sparse or self._dense):
             raise ValueError(
                 "partial_fit must get all batches dense or all sparse, got both. Convert the "
@@ -273,12 +264,9 @@ class RowStream:
         """Return all sparse rows, with their weights, as one matrix from here on."""
         if len(self._sparse) > 1:
             X = sparse.vstack([batch for batch, _ in self._sparse], format="csr")
-            weights = None
-            if any(weight is not None for _, weight in self._sparse):
-                weights = np.concatenate(
-                    [np.ones(X.shape[0]) if w is None else w for X, w in self._sparse]
-                )
-            self._sparse = [(X, weights)]
+            weights = [np.ones(X.shape[0]) if w is None else w for X, w in self._sparse]
+            are_given = any(weight is not None for _, weight in self._sparse)
+            self._sparse = [(X, np.concatenate(weights) if are_given else None)]
         return self._sparse[0]
 
 
@@ -294,16 +282,15 @@ class StreamData(FitData):
 
     @property
     def n_features(self) -> int:
-        """Number of features."""
         return self._stream.n_features
 
     @property
     def kept_shape(self) -> tuple[int, int]:
-        """Rows and columns of what there is to work on: of many rows no more than S is kept."""
+        # Of many rows no more than S is kept.
         return min(self._stream.n_rows, self.n_features), self.n_features
 
     def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
-        """Return the sample that the stream has drawn, with the columns of a problem."""
+        # Those that the stream has drawn.
         rows, weight = self._stream.sampled_rows()
         Z = rows[:, self._stream.known.named(self.order)]
         return problem.local_rows(rows, Z.toarray() if sparse.issparse(Z) else Z, weight)

@@ -12,7 +12,6 @@ from bsufs._typing import Array
 
 
 def require_two_rows(n_rows: int) -> None:
-    """Raise an error if there are too few rows to see any variation."""
     if n_rows < 2:
         raise ValueError(
             "X must have at least two rows, or there is no variation to see, got "
@@ -21,7 +20,6 @@ def require_two_rows(n_rows: int) -> None:
 
 
 def require_positive_weight(weight: Array) -> None:
-    """Raise an error if no row has any weight."""
     if not weight.any():
         raise ValueError(
             "sample_weight must have a positive entry, got only zero weights. Leave it out to "
@@ -30,7 +28,6 @@ def require_positive_weight(weight: Array) -> None:
 
 
 def checked_weight(sample_weight: Any, n_rows: int) -> Array:
-    """Return the weights as an array, or say what is wrong with them."""
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.ndim == 0:
         weight = np.full(n_rows, float(weight))
@@ -69,7 +66,6 @@ class NonFinite:
         return replace(first, count=one.count + other.count)
 
     def error(self, names: Any) -> ValueError:
-        """Return the error to raise."""
         kind = "NaN" if np.isnan(self.value) else "infinity"
         label = self.column if names is None else repr(str(names[self.column]))
         cure = (
