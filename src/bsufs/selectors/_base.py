@@ -305,11 +305,9 @@ class BaseSelector(ShownInNotebooks, SelectorMixin, BaseEstimator, auto_wrap_out
             gap = float(scores[~forced].max() - scores[forced].min())
             scores[forced] += max(0.0, gap + 1e-12)
         index = np.arange(scores.size)
-        tie_breaks: tuple[Any, ...] = (index,)
-        if not scored.ties_by_index:
-            tie_breaks = (scored.position, -scored.variances)
+        ties: Any = (index,) if scored.ties_by_index else (scored.position, -scored.variances)
         best_first = self._groups.gathered(
-            in_order_of_rank(scores, scored.variances, forced, barred, tie_breaks)
+            in_order_of_rank(scores, scored.variances, forced, barred, ties)
         )
         best_first, k = self._chosen_number(best_first, forced, barred, scored)
         ends = self._groups.ends(best_first)[:k]

@@ -73,7 +73,8 @@ class KnownColumns:
         """Clear columns of what was put behind them, first of all those to adjust for."""
         level, named = self.level[order], self.named(order)
         variation = joint.diagonal()[order.size : order.size + named.size]
-        require_named_vary(named, variation)
+        for column in named[variation == 0]:
+            raise _constant(str(column))
         clears = joint.shape[0] > order.size or level.any()
         return joint.cleared(level) if clears else joint
 
@@ -159,7 +160,9 @@ def side_by_side(columns: Mapping[str, Any], n_rows: int, weight: Array | None) 
     coded: list[Array] = [np.empty((n_rows, 0))]
     for name, column in columns.items():
         numbers = _as_numbers(name, column, n_rows)
-        require_variation_of(name, numbers if weight is None else numbers[weight > 0])
+        seen = numbers if weight is None else numbers[weight > 0]
+        if (seen == seen[:1]).all():
+            raise _constant(name)
         coded.append(numbers)
     return np.hstack(coded)
 
@@ -214,14 +217,8 @@ def _require_complete(label: str, missing: NDArray[np.bool_]) -> None:
         )
 
 
-def require_variation_of(label: str, numbers: Array) -> None:
-    if (numbers == numbers[:1]).all():
-        raise ValueError(
-            f"adjust_for must hold columns that vary, but column {label!r} has the same value in "
-            "all rows. Leave it out."
-        )
-
-
-def require_named_vary(columns: Indices, variation: Array) -> None:
-    for column in columns[variation == 0]:
-        require_variation_of(str(column), np.zeros(1))
+def _constant(label: str) -> ValueError:
+    return ValueError(
+        f"adjust_for must hold columns that vary, but column {label!r} has the same value in all "
+        "rows. Leave it out."
+    )

@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from bsufs._typing import Array, Indices, Mask
-from bsufs.scatter import Scatter, ScatterAccumulator, SparseScatter, make_scatter
+from bsufs._typing import Array, Mask
+from bsufs.scatter import ScatterAccumulator
 from bsufs.selectors._base import BaseSelector
 from bsufs.selectors._cluster_shares import SampleOfRows
 from bsufs.selectors._columns import ContentKey
@@ -24,7 +24,6 @@ from bsufs.selectors._nuisance import (
     given_regressors,
     named_regressors,
     names_columns,
-    require_named_vary,
 )
 from bsufs.selectors._row_sample import RowSample
 from bsufs.selectors._validation import require_positive_weight, require_two_rows
@@ -196,93 +195,72 @@ class StreamedSelector(BaseSelector):
 
 
 class RowStream:
-    """Rows that arrive in batches, dense or sparse; of dense ones sums are kept, and a sample."""
+    """Rows that arrive in batches: sparse ones are kept, of dense ones sums and a sample."""
 
     def __init__(self, known: KnownColumns, sample: RowSample | None) -> None:
+        n_features = known.adjusted.size
         self.known = known
-        self.n_features = n_features = known.adjusted.size
+        self.sample: Any = sample
         self.n_rows = 0
         self.key = ContentKey(n_features)
-        self._dense: ScatterAccumulator | None = None
+        self.sums = ScatterAccumulator(n_features)
         self._sparse: list[tuple[Any, Array | None]] = []
-        self._sample = sample
-        self._data: StreamData | None = None
+        self._data: FitData | None = None
 
     def add(self, X: Any, sample_weight: Array | None) -> None:
-        if sparse.issparse(X) != bool(self._sparse) and (self._sparse or self._dense):
+        if self.n_rows and sparse.issparse(X) != bool(self._sparse):
             raise ValueError(
                 "partial_fit must get all batches dense or all sparse, got both. Convert the "
                 "batches to one kind."
             )
         self._data = None
         self.n_rows += X.shape[0]
-        self.key.add(X)
         # The caller may reuse the memory of the batch and of its weights.
         sample_weight = None if sample_weight is None else sample_weight.copy()
         if sparse.issparse(X):
             self._sparse.append((sparse.csr_array(X, copy=True), sample_weight))
             return
-        if self._dense is None:
-            self._dense = ScatterAccumulator(self.n_features)
-        self._dense.add(X.copy(), sample_weight)
-        if self._sample is not None:
-            self._sample.add(X, sample_weight)
+        self.key.add(X)
+        self.sums.add(X.copy(), sample_weight)
+        if self.sample is not None:
+            self.sample.add(X, sample_weight)
 
-    def data(self) -> StreamData:
+    def data(self) -> FitData:
         """Return the rows so far as data to fit; valid until the next batch comes in."""
         if self._data is None:
-            self._data = StreamData(self)
+            self._data = self._joined() if self._sparse else StreamData(self)
         return self._data
 
-    def scatter(self, order: Indices) -> Scatter:
-        """Return the operator of all rows so far, cleared, its columns in some order."""
-        behind = self.known.named(order)
-        if self._dense is not None:
-            joint = self._dense.scatter().restricted(np.concatenate([order, behind]))
-            return self.known.cleared(joint, order)
-        X, weight = self._joined()
-        if weight is not None:
+    def _joined(self) -> FitData:
+        """Return all sparse rows, which are one batch from here on."""
+        X = sparse.vstack([batch for batch, _ in self._sparse], format="csr")
+        weight, known, nuisance = None, self.known, None
+        if any(weights is not None for _, weights in self._sparse):
+            weight = np.concatenate(
+                [np.ones(batch.shape[0]) if w is None else w for batch, w in self._sparse]
+            )
             require_positive_weight(weight)
-        if not behind.size and not self.known.centered.any():
-            return SparseScatter(X, weight, order)
-        Z = X[:, behind].toarray()
-        require_named_vary(behind, np.ptp(Z, axis=0))
-        return make_scatter(X, weight, order, self.known.level[order], Z)
-
-    def sampled_rows(self) -> tuple[Any, Array | None]:
-        """Return the rows of the sample in the order in which they came, and their weights."""
-        assert self._sample is not None
-        if self._dense is not None:
-            return self._sample.rows(), self._sample.weights()
-        X, weight = self._joined()
-        numbers = self._sample.among(X.shape[0], weight)
-        if numbers is None:
-            return X, weight
-        return X[numbers], None if weight is None else weight[numbers]
-
-    def _joined(self) -> tuple[Any, Array | None]:
-        """Return all sparse rows, with their weights, as one matrix from here on."""
-        if len(self._sparse) > 1:
-            X = sparse.vstack([batch for batch, _ in self._sparse], format="csr")
-            weights = [np.ones(X.shape[0]) if w is None else w for X, w in self._sparse]
-            are_given = any(weight is not None for _, weight in self._sparse)
-            self._sparse = [(X, np.concatenate(weights) if are_given else None)]
-        return self._sparse[0]
+        self._sparse = [(X, weight)]
+        if known.adjusted.any() or known.centered.any():
+            nuisance = Nuisance(known, named_regressors(X, known.adjusted, None, {}, weight))
+        return FitData(X, weight, nuisance=nuisance)
 
 
 class StreamData(FitData):
-    """The rows of a stream: their scatter and a sample of them, never all."""
+    """Dense rows of a stream: their scatter and a sample of them, never all."""
 
     def __init__(self, stream: RowStream) -> None:
         super().__init__(None)
         self._stream = stream
         self.order = stream.key.order()
-        self.scatter = stream.scatter(self.order)
+        self._named = stream.known.named(self.order)
+        joint = stream.sums.scatter().restricted(np.concatenate([self.order, self._named]))
+        self.scatter = stream.known.cleared(joint, self.order)
         self.variances = self._scatter_variances()
 
     @property
     def n_features(self) -> int:
-        return self._stream.n_features
+        return self.order.size
 
     @property
     def kept_shape(self) -> tuple[int, int]:
@@ -291,6 +269,6 @@ class StreamData(FitData):
 
     def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
         # Those that the stream has drawn.
-        rows, weight = self._stream.sampled_rows()
-        Z = rows[:, self._stream.known.named(self.order)]
-        return problem.local_rows(rows, Z.toarray() if sparse.issparse(Z) else Z, weight)
+        drawn = self._stream.sample
+        rows = drawn.rows()
+        return problem.local_rows(rows, rows[:, self._named], drawn.weights())
