@@ -1,6 +1,6 @@
 """Pure functions of blocks, run by whatever scheduler Dask has; errors a user can act on.
 
-Reached only with a Dask collection in hand, so that Dask stays an optional package.
+Dask is an optional package: it is imported by the first call, for whoever has a Dask collection.
 """
 
 from __future__ import annotations
@@ -10,9 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
-
-# Dask has type hints for some of its functions only.
-_dask: Any = import_module("dask")
 
 # So many parts are merged by one task: a worker holds this many at once and no more.
 _FAN_IN = 8
@@ -30,21 +27,26 @@ _LOST = frozenset(
 )
 
 
+def _dask() -> Any:
+    # Dask has type hints for some of its functions only.
+    return import_module("dask")
+
+
 def call(function: Callable[..., Any], *arguments: Any) -> Any:
     """Return a lazy call of a pure function."""
-    return _dask.delayed(function, pure=False, traverse=False)(*arguments)
+    return _dask().delayed(function, pure=False, traverse=False)(*arguments)
 
 
 def compute(lazy: Sequence[Any]) -> list[Any]:
     """Compute lazy objects and bring the results here."""
     with _readable_errors():
-        return list(_dask.compute(*lazy))
+        return list(_dask().compute(*lazy))
 
 
 def persist(lazy: Sequence[Any]) -> list[Any]:
     """Have lazy objects computed where they are, and return them with no past."""
     with _readable_errors():
-        return list(_dask.persist(*lazy))
+        return list(_dask().persist(*lazy))
 
 
 def merged(parts: Sequence[Any], merge: Callable[[list[Any]], Any]) -> Any:
@@ -85,7 +87,7 @@ def _readable_errors() -> Iterator[None]:
     """Turn what Dask raises when a scheduler or all workers are gone into a sentence."""
     try:
         # Without a cluster there is no such setting, and making one up would hide the others.
-        with _dask.config.set(_SETTINGS if "distributed" in sys.modules else {}):
+        with _dask().config.set(_SETTINGS if "distributed" in sys.modules else {}):
             yield
     except BaseException as error:
         kind = type(error).__name__

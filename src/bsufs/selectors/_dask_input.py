@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from bsufs import _dask
+from bsufs._dask import call, compute, merged, persist, total
 from bsufs._memory import KnownSize
 from bsufs._typing import Array, Indices
 from bsufs.scatter import Scatter, ScatterAccumulator, safe_unit_exponent
 from bsufs.scatter._accumulate import centered_rows
+from bsufs.scatter._columns import Block, ColumnScatter
 from bsufs.selectors._cluster_shares import Clusters, LocalRows, SampleOfRows
 from bsufs.selectors._columns import ContentKey
 from bsufs.selectors._data import ColumnProblem, FitData
@@ -121,8 +124,6 @@ class DaskData(FitData):
 
     def _rows_summed(self) -> tuple[Indices, Scatter]:
         """Return an order of the columns, and S in it with the regressors behind."""
-        from bsufs._dask import call, compute, merged
-
         weight, Z = self.sample_weight, self._Z
         # The key of a column weighs every row by its number, so a block must know its first one.
         parts = [
@@ -150,9 +151,6 @@ class DaskData(FitData):
 
     def _columns_apart(self) -> tuple[Indices, Scatter]:
         """Return an order of the columns, and S in it with the regressors behind."""
-        from bsufs._dask import call, compute, persist
-        from bsufs.scatter._columns import Block, ColumnScatter
-
         weight, Z = self.sample_weight, self._Z
         n_rows, total_weight = Z.shape[0], float(Z.shape[0])
         if weight is not None:
@@ -205,8 +203,6 @@ class DaskData(FitData):
 
     def _gathered(self, numbers: Indices) -> Array:
         """Bring some rows here."""
-        from bsufs._dask import call, compute
-
         wanted = []
         for block, rows in self._blocks_with_rows():
             first, last = np.searchsorted(numbers, [rows.start, rows.stop])
@@ -229,8 +225,6 @@ class DaskRows:
         self.weight = weight if weight is None or rows is None else weight[rows]
 
     def __matmul__(self, V: Array) -> Array:
-        from bsufs._dask import compute, total
-
         spread = np.zeros((self._scatter.shape[0], V.shape[1]))
         spread[self._places] = V
         pieces = self._scatter.pieces(spread)
@@ -299,10 +293,8 @@ class _ColumnFacts:
 
 def _in_few_column_blocks(X: Any) -> Any:
     """Cut X by columns alone, into as many blocks as workers unless these would be large."""
-    from bsufs._dask import n_workers
-
     n, d = X.shape
-    n_blocks = max(n_workers(), math.ceil(8 * n * d / _BLOCK_BYTES))
+    n_blocks = max(_dask.n_workers(), math.ceil(8 * n * d / _BLOCK_BYTES))
     if X.numblocks[0] == 1 and X.numblocks[1] <= n_blocks:
         return X
     return X.rechunk({0: -1, 1: math.ceil(d / n_blocks)})
@@ -348,18 +340,16 @@ class _RowFacts(KnownSize):
 
 def _merged_facts(parts: list[_RowFacts]) -> _RowFacts:
     # Calls may be run twice when a worker dies: what they get must stay as it is.
-    merged = copy.deepcopy(parts[0])
+    whole = copy.deepcopy(parts[0])
     for part in parts[1:]:
-        merged.sums.merge(part.sums)
-        merged.key += part.key
-        merged.wrong = NonFinite.earlier(merged.wrong, part.wrong)
-    return merged
+        whole.sums.merge(part.sums)
+        whole.key += part.key
+        whole.wrong = NonFinite.earlier(whole.wrong, part.wrong)
+    return whole
 
 
 def _row_blocks(X: Any) -> tuple[list[Any], list[int]]:
     """Return the blocks of X, cut by rows alone, and how many rows each has."""
-    from bsufs._dask import call, compute
-
     if not _is_frame(X) and X.numblocks[1] > 1:
         X = X.rechunk({0: "auto" if X.numblocks[0] == 1 else X.chunks[0], 1: -1})
     blocks = _lazy_blocks(X)
