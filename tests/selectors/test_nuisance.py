@@ -253,6 +253,17 @@ def test_bad_input_is_told_with_the_cure(Selector, adjust_for, message):
         Selector(3, adjust_for=adjust_for).fit(X)
 
 
+def test_powers_of_years_are_all_adjusted_for():
+    X, _ = some_data(60, 10)
+    years = np.arange(60.0) % 30 + 1990.0
+    powers = np.column_stack([years, years**2, years**3])
+    X[:, 4] += (years - 2005.0) ** 3
+    basis = np.vander((years - 2005.0) / 15.0, 4)
+    residuals = X - basis @ np.linalg.lstsq(basis, X)[0]
+    data = FitData(X, nuisance=Nuisance(KnownColumns(*np.zeros((2, 10), dtype=bool)), powers))
+    np.testing.assert_allclose(data.variances, residuals.var(axis=0), rtol=1e-5)
+
+
 def test_a_data_frame_says_which_columns_it_has_not():
     frame = pd.DataFrame(some_data(40, 10)[0], columns=list("abcdefghij"))
     with pytest.raises(ValueError, match="column numbers from 0 to 9"):

@@ -1,11 +1,9 @@
 """What is known and must not decide: a level that rows share, columns and values to adjust for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,32 +20,6 @@ _ROWS = (
 )
 # Regressors that are collinear but for rounding count once.
 _COLLINEAR = 1e-10
-
-
-@dataclass(frozen=True)
-class Nuisance:
-    """What the rows of a fit are cleared of: their means over some columns, and regressors.
-
-    Groups are coded by a regressor for each but the last.
-    """
-
-    columns: KnownColumns
-    regressors: Array
-
-    def part(self, rows: Any) -> Nuisance:
-        return replace(self, regressors=self.regressors[rows])
-
-    def basis(self, weight: Array | None) -> Array:
-        """Return centered combinations of the regressors, orthonormal with weighted rows."""
-        Z = self.regressors
-        Z = Z / np.maximum(np.abs(Z).max(axis=0, initial=0.0), np.finfo(np.float64).tiny)
-        Z = Z - weighted_mean(Z, weight)
-        weighted = Z if weight is None else Z * np.sqrt(weight)[:, None]
-        lengths = np.linalg.norm(weighted, axis=0)
-        lengths[lengths == 0] = 1.0
-        _, values, axes = linalg.svd(weighted / lengths, full_matrices=False)
-        sound = values > _COLLINEAR * values.max(initial=1.0)
-        return (Z / lengths) @ (axes[sound].T / values[sound])
 
 
 @dataclass(frozen=True)
@@ -77,6 +49,34 @@ class KnownColumns:
             raise _constant(str(column))
         clears = joint.shape[0] > order.size or level.any()
         return joint.cleared(level) if clears else joint
+
+
+@dataclass(frozen=True)
+class Nuisance:
+    """What the rows of a fit are cleared of: their means over some columns, and regressors.
+
+    Groups are coded by a regressor for each but the last.
+    """
+
+    columns: KnownColumns
+    regressors: Array
+
+    def part(self, rows: Any) -> Self:
+        return replace(self, regressors=self.regressors[rows])
+
+    def basis(self, weight: Array | None) -> Array:
+        """Return centered combinations of the regressors, orthonormal with weighted rows."""
+        Z = self.regressors
+        Z = Z / np.maximum(np.abs(Z).max(axis=0, initial=0.0), np.finfo(np.float64).tiny)
+        Z = Z - weighted_mean(Z, weight)
+        weighted = Z if weight is None else Z * np.sqrt(weight)[:, None]
+        lengths = np.linalg.norm(weighted, axis=0)
+        lengths[lengths == 0] = 1.0
+        # Not by the Gram matrix, as where that is all there is: years and their powers are so
+        # close to collinear that it would lose some.
+        _, values, axes = linalg.svd(weighted / lengths, full_matrices=False)
+        sound = values > _COLLINEAR * values.max(initial=1.0)
+        return (Z / lengths) @ (axes[sound].T / values[sound])
 
 
 def with_regressors(batches: Iterable[Any], regressors: Array) -> Iterator[Any]:
