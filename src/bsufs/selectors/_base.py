@@ -1,7 +1,5 @@
 """What all selectors share: validation, ranking, exactly k features, and the fitted attributes."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -62,7 +60,7 @@ class Scored:
     @classmethod
     def by_place(
         cls, problem: ColumnProblem, best_first: Indices, auto_n_features: Callable[[Indices], int]
-    ) -> Scored:
+    ) -> Self:
         """Score the columns of a problem, given best first, from 1 down to 0."""
         scores = np.empty(best_first.size)
         scores[best_first] = 1.0 - np.arange(best_first.size) / best_first.size

@@ -1,12 +1,10 @@
 """Groups of columns that are kept or left out together, and what keeping them costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +23,12 @@ class Groups:
     labels: NDArray[Any]
 
     @classmethod
-    def singletons(cls, n_features: int) -> Groups:
+    def singletons(cls, n_features: int) -> Self:
         numbers = np.arange(n_features)
         return cls(numbers, numbers)
 
     @classmethod
-    def parsed(cls, groups: Any, n_features: int, names: Sequence[str] | None) -> Groups:
+    def parsed(cls, groups: Any, n_features: int, names: Sequence[str] | None) -> Self:
         """Read one label per column, or a dict of the columns of each group."""
         by_column = (
             _labels_from_dict(groups, n_features, names)

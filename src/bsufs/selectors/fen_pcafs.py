@@ -71,9 +71,8 @@ class FENPCAFS(ScoringSelector):
     Notes
     -----
     With u below 1, which the authors use, the penalty is concave in alpha, and the closed form of
-    the public code is its maximizer where a minimum is meant. For u above 1 the same closed form is
-    the minimizer; with u at most 1 the minimum is taken here, at alpha = 0 or 1. So no turn raises
-    the objective.
+    the public code is its maximizer where a minimum is meant. Here alpha is the minimizer, 0 or 1
+    with u at most 1 and else that closed form, and no turn raises the objective.
 
     With ``compat="reference"`` the start is that of the data before centering, a ridge of 0.001
     (more samples than features) or 0.01 (else) is added, one factor is uncentered in the second

@@ -40,10 +40,8 @@ class LaplacianScore(ScoringSelector):
 
     Notes
     -----
-    The original score is smaller for better features; one minus it is given here. The publication
-    leaves t open; the mean distance makes the score independent of the unit of the data.
-
-    Two samples are joined if either is among the neighbors of the other. Nearest samples at equal
+    The publication leaves t open; the mean distance makes the score independent of the unit of the
+    data. Two samples are joined if either is among the neighbors of the other; those at equal
     distance are taken in the order of the rows. The reference implementation gives the same scores.
     Memory grows with n_samples * n_neighbors; time with the square of n_samples.
 

@@ -63,10 +63,8 @@ class MCFS(ScoringSelector):
     The publication has no ridge, and then a path ends at n_samples active features at the latest,
     and is not unique among duplicates. The reference code adds a ridge to the Gram matrix but not
     to the correlations, so that its path is not that of any objective. Here the ridge is in both,
-    which is the exact path of the elastic net; ``ridge=0`` gives that of the lasso.
-
-    As in the publication columns are not centered and there is no intercept: standardize data whose
-    columns have large means.
+    which is the exact path of the elastic net; ``ridge=0`` gives that of the lasso. As in the
+    publication there is no intercept: standardize data whose columns have large means.
 
     On a graph in several pieces the first functions are constant on each, and unique up to the sign
     for two pieces only. Here they are the indicators of the pieces but the largest, in order of

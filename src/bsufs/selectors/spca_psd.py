@@ -63,14 +63,12 @@ class SPCAPSD(ScoringSelector):
     n_iter_ : int
         Iterations done.
     stopping_reason_ : str
-        "converged", "max_iter", or "no_descent" where a further iteration would have raised the
-        objective.
+        "converged", "max_iter", or "no_descent" where another iteration raises the objective.
 
     Notes
     -----
     The public code adds a ridge to the matrix it inverts, 0.001 for fewer features than samples and
-    0.01 for more; it is not needed, since the reweighted penalty is positive, and by default there
-    is none.
+    0.01 for more; by default there is none, since the reweighted penalty is positive.
 
     Projecting the solution of the problem without the constraint does not solve the problem with
     it, so an iteration may raise the objective, and with small weights it often does after the
