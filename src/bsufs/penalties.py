@@ -235,8 +235,7 @@ class _Penalty:
         costly = magnitude != 0
         magnitude = magnitude[costly]
         with np.errstate(over="ignore", under="ignore"):
-            square_root = self.exponent == 0.5
-            powers = np.sqrt(magnitude) if square_root else np.power(magnitude, self.exponent)
+            powers = magnitude**self.exponent
             if self.row_weights is not None:
                 omega = self.row_weights[costly]
                 # 0 * inf: a free row whose norm has overflowed.
