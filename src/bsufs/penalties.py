@@ -18,10 +18,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
-FloatArray = NDArray[np.floating[Any]]
+from bsufs._typing import Array, Indices
 
 # Newton's method doubles the number of right digits: after a step of this relative size the error
 # is below the rounding of a double.
@@ -32,10 +31,11 @@ _MAX_STEPS = 40
 _SAFE_SQUARE = 1e-280
 
 
-def unit_threshold(exponent: float) -> float:
-    r"""Return the threshold of the proximal operator at strength 1, for a power s in [0, 1].
+def threshold(strength: Any, exponent: float) -> Any:
+    r"""Return the magnitude up to which the proximal operator gives zero.
 
-    It is :math:`\kappa(1, s) = (2 - s)\,(2(1 - s))^{(s - 1)/(2 - s)}`, and 1 at s = 1.
+    For one strength t or an array of them, at least 0, and a power s in [0, 1] it is
+    :math:`(2 - s)\,(2(1 - s))^{(s - 1)/(2 - s)}\,t^{1/(2 - s)}`, and t at s = 1.
 
     Lemma 1 of the paper prints another exponent of :math:`2(1 - s)`, which is right at s = 0 and
     1/2 only. At the threshold zero and :math:`(2t(1 - s))^{1/(2 - s)}` have the same objective
@@ -43,33 +43,19 @@ def unit_threshold(exponent: float) -> float:
 
     Examples
     --------
-    >>> from bsufs.penalties import unit_threshold
-    >>> unit_threshold(0.5), unit_threshold(1)
-    (1.5, 1.0)
-    """
-    s = _checked_exponent(exponent)
-    if s == 1.0:
-        return 1.0
-    return float((2.0 - s) * (2.0 * (1.0 - s)) ** ((s - 1.0) / (2.0 - s)))
-
-
-def threshold(strength: Any, exponent: float) -> Any:
-    r"""Return the magnitude up to which the proximal operator gives zero.
-
-    For one strength t or an array of them, at least 0, and a power s in [0, 1] it is
-    :math:`\kappa(t, s) = \kappa(1, s)\,t^{1/(2 - s)}`.
-
-    Examples
-    --------
     >>> from bsufs.penalties import threshold
     >>> round(threshold(8.0, 0.5), 12)
     6.0
     """
-    unit = unit_threshold(exponent)
-    power = 1.0 / (2.0 - float(exponent))
+    unit = _unit_threshold(exponent)
     with np.errstate(over="ignore", under="ignore"):
-        cut = unit * np.power(_checked_strength(strength), power)
-    return float(cut) if np.ndim(cut) == 0 else np.asarray(cut)
+        cut = unit * np.power(_checked_strength(strength), 1.0 / (2.0 - exponent))
+    return float(cut) if np.ndim(cut) == 0 else cut
+
+
+def _unit_threshold(exponent: float) -> float:
+    s = _checked_exponent(exponent)
+    return 1.0 if s == 1.0 else float((2.0 - s) * (2.0 * (1.0 - s)) ** ((s - 1.0) / (2.0 - s)))
 
 
 def strength_for_threshold(threshold: Any, exponent: float) -> Any:
@@ -83,16 +69,14 @@ def strength_for_threshold(threshold: Any, exponent: float) -> Any:
     >>> round(strength_for_threshold(6.0, 0.5), 12)
     8.0
     """
-    unit = unit_threshold(exponent)
+    unit = _unit_threshold(exponent)
     level = _checked_strength(threshold, name="threshold")
     with np.errstate(over="ignore", under="ignore"):
-        strength = np.power(level / unit, 2.0 - float(exponent))
-    return float(strength) if np.ndim(strength) == 0 else np.asarray(strength)
+        strength = np.power(level / unit, 2.0 - exponent)
+    return float(strength) if np.ndim(strength) == 0 else strength
 
 
-def shrink_factor(
-    magnitude: NDArray[Any], strength: float | NDArray[Any], exponent: float
-) -> FloatArray:
+def shrink_factor(magnitude: ArrayLike, strength: float | Array, exponent: float) -> Array:
     r"""Return the factor by which the proximal operator shrinks a magnitude.
 
     The factor u is the one in [0, 1] for which
@@ -102,8 +86,7 @@ def shrink_factor(
     It is zero unless a is strictly above the threshold, where zero and a positive x tie. An
     undefined magnitude gets the factor 0, so that the product stays undefined. The strength t in
     [0, inf] is one number or an array that broadcasts against the magnitudes: where it is 0 a
-    positive magnitude is kept, where it is infinite nothing is. The factors have the dtype of the
-    magnitudes, float64 unless that is float32.
+    positive magnitude is kept, where it is infinite nothing is.
 
     Notes
     -----
@@ -123,23 +106,20 @@ def shrink_factor(
     >>> (a * shrink_factor(a, 1.0, 0.3)).round(4)
     array([0.    , 0.    , 1.8013, 3.884 ])
     """
-    a = _as_float_array(magnitude)
+    a = np.asarray(magnitude, dtype=np.float64)
     cut = np.asarray(threshold(strength, exponent))
-    # The comparison decides between zero and a jump, so it is never made in single precision.
-    a64 = a.astype(np.float64, copy=False)
-    survives = a64 > cut
+    survives = a > cut
     with np.errstate(all="ignore"):
         if 2 * np.count_nonzero(survives) > survives.size:
             # To pick out most of them takes longer than what is computed for the others in vain.
-            factor = np.where(survives, _survivor_factor(a64, cut, float(exponent)), 0.0)
-            return factor.astype(a.dtype, copy=False)
-        factor = np.zeros(survives.shape, dtype=a.dtype)
-        a64, cut = (np.broadcast_to(b, factor.shape)[survives] for b in (a64, cut))
-        factor[survives] = _survivor_factor(a64, cut, float(exponent))
+            return np.where(survives, _survivor_factor(a, cut, exponent), 0.0)
+        factor = np.zeros(survives.shape)
+        a, cut = (np.broadcast_to(b, factor.shape)[survives] for b in (a, cut))
+        factor[survives] = _survivor_factor(a, cut, exponent)
     return factor
 
 
-def _survivor_factor(a: Floats, cut: Floats, s: float) -> Floats:
+def _survivor_factor(a: Array, cut: Array, s: float) -> Array:
     """Return the factor of magnitudes `a` above their thresholds `cut`; a number for all others."""
     if s < 2.0**-53:
         # 1 - u <= s / (2 - s), less than half a rounding
@@ -159,7 +139,7 @@ def _survivor_factor(a: Floats, cut: Floats, s: float) -> Floats:
     return _general_factor(ratio, s)
 
 
-def _sine(angle: Floats) -> Floats:
+def _sine(angle: Array) -> Array:
     """Return the sine of angles up to pi/6, to rounding; several times faster than `numpy.sin`."""
     square = angle * angle
     series = square / math.factorial(13)
@@ -171,17 +151,17 @@ def _sine(angle: Floats) -> Floats:
     return series
 
 
-def _two_thirds_factor(ratio: Floats) -> Floats:
+def _two_thirds_factor(ratio: Array) -> Array:
     """Return the factor at s = 2/3, by radicals (Ferrari's root of a quartic)."""
     # phi^3 = 3 b phi + 1 with b^3 = 4/27 ratio^4, at most 4/27 < 1/4 above the threshold, so that
     # neither square root below meets a negative number.
     root = np.cbrt(np.sqrt(0.25 - (4.0 / 27.0) * ratio**4) + 0.5)
     phi = root + (4.0 / 27.0) ** (1.0 / 3.0) * np.cbrt(ratio) * ratio / root
-    half: Floats = 0.5 * (np.sqrt(2.0 / np.sqrt(phi) - phi) + np.sqrt(phi))
+    half: Array = 0.5 * (np.sqrt(2.0 / np.sqrt(phi) - phi) + np.sqrt(phi))
     return np.minimum(half**3, 1.0)
 
 
-def _general_factor(ratio: Floats, s: float) -> Floats:
+def _general_factor(ratio: Array, s: float) -> Array:
     """Return the factor at any 0 < s < 1, the larger root of the convex F(u), from above."""
     lowest = 2.0 * (1.0 - s) / (2.0 - s)
     # F(lowest) = 0 at the threshold fixes the largest w.
@@ -196,12 +176,11 @@ def _general_factor(ratio: Floats, s: float) -> Floats:
     return u
 
 
-def row_norms(A: ArrayLike, groups: NDArray[np.intp] | None = None) -> Floats:
+def row_norms(A: ArrayLike, groups: Indices | None = None) -> Array:
     """Return the Euclidean norm of every row, safe from overflow and underflow.
 
     Where `groups` has the number of the group of each row, from 0, every row has the norm of its
-    group. Norms are in double precision, also for a float32 matrix, whose norms float32 may not
-    hold.
+    group.
 
     Examples
     --------
@@ -210,40 +189,26 @@ def row_norms(A: ArrayLike, groups: NDArray[np.intp] | None = None) -> Floats:
     >>> row_norms(np.array([[3e200, 4e200], [0.0, 0.0]]))
     array([5.e+200, 0.e+000])
     """
-    A = _as_matrix(A)
+    A = np.asarray(A, dtype=np.float64)
+    if A.ndim != 2:
+        raise ValueError(f"A must have 2 dimensions, got {A.ndim}")
     if groups is not None:
         return _group_norms(A, groups)[groups]
     with np.errstate(over="ignore", under="ignore"):
-        squares = np.einsum("ij,ij->i", A, A, dtype=np.float64)
-        norms: Floats = np.sqrt(squares)
+        squares = np.einsum("ij,ij->i", A, A)
+        norms: Array = np.sqrt(squares)
         unsafe = np.flatnonzero(~((squares >= _SAFE_SQUARE) & (squares < np.inf)))
         unsafe = unsafe[A[unsafe].any(axis=1)]
-        if unsafe.size:
-            norms[unsafe] = _scaled_norms(A[unsafe])
+        norms[unsafe] = np.hypot.reduce(A[unsafe], axis=1)
     return norms
 
 
-def _group_norms(A: FloatArray, groups: NDArray[np.intp]) -> Floats:
+def _group_norms(A: Array, groups: Indices) -> Array:
     """Return the Frobenius norm of every group of rows; of a single row, exactly its norm."""
-    norms = row_norms(A)
-    scale = np.zeros(int(groups.max(initial=-1)) + 1)
-    np.maximum.at(scale, groups, norms)
-    with np.errstate(invalid="ignore", under="ignore"):
-        relative = np.where(scale[groups] > 0, norms / scale[groups], 0.0)
-        total = scale * np.sqrt(np.bincount(groups, relative**2, minlength=scale.size))
-    return np.where(np.isinf(scale), scale, total)
-
-
-def _scaled_norms(A: FloatArray) -> Floats:
-    """Return the norms of rows that are not zero, by way of their largest magnitudes."""
-    rows = A.astype(np.float64, copy=False)
-    scale: Floats = np.abs(rows).max(axis=1)
-    unit = np.ones_like(scale)
-    # Rows with an infinite or undefined element have their norm in the scale.
-    ordinary = scale < np.inf
-    relative = rows[ordinary] / scale[ordinary, np.newaxis]
-    unit[ordinary] = np.sqrt(np.einsum("ij,ij->i", relative, relative))
-    return scale * unit
+    norms = np.zeros(int(groups.max(initial=-1)) + 1)
+    with np.errstate(over="ignore", under="ignore"):
+        np.hypot.at(norms, groups, row_norms(A))
+    return norms
 
 
 class _Penalty:
@@ -251,72 +216,58 @@ class _Penalty:
 
     weight: float
     exponent: float
-    row_weights: Floats | None = None
-    groups: NDArray[np.intp] | None = None
+    row_weights: Array | None = None
+    groups: Indices | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "weight", _finite("weight", self.weight))
         object.__setattr__(self, "exponent", _checked_exponent(self.exponent))
 
-    def _magnitudes(self, A: FloatArray) -> FloatArray:
+    def _magnitudes(self, A: Array) -> Array:
         raise NotImplementedError
 
-    def threshold(self, step: float) -> float:
-        """Return up to which magnitude, or norm of a row of unit row weight, it becomes zero."""
-        return float(threshold(self._strength(step), self.exponent))
-
     def value(self, A: ArrayLike) -> float:
-        """Return the penalty of a matrix, summed in double precision; 0 if the weight is 0."""
-        magnitude = self._magnitudes(_as_float_array(A)).astype(np.float64, copy=False)
+        """Return the penalty of a matrix; 0 if the weight is 0."""
+        magnitude = self._magnitudes(np.asarray(A, dtype=np.float64))
         if self.weight == 0.0:
             return 0.0
         # A zero row costs nothing, not even at an infinite row weight.
         costly = magnitude != 0
         magnitude = magnitude[costly]
         with np.errstate(over="ignore", under="ignore"):
-            square_root = self.exponent == 0.5
-            powers = np.sqrt(magnitude) if square_root else np.power(magnitude, self.exponent)
+            powers = magnitude**self.exponent
             if self.row_weights is not None:
                 omega = self.row_weights[costly]
                 # 0 * inf: a free row whose norm has overflowed.
                 powers = omega * np.where(omega > 0, powers, 0.0)
             return self.weight * float(powers.sum())
 
-    def prox(self, A: ArrayLike, step: float) -> FloatArray:
-        r"""Return the proximal point of a matrix, in its dtype.
+    def prox(self, A: ArrayLike, step: float) -> Array:
+        r"""Return the proximal point of a matrix.
 
         That is :math:`\arg\min_X \tau h(X) + \frac12 \|X - A\|_F^2` with the step :math:`\tau`.
         Where rows are penalized every row is a multiple of the row of `A`, in a group by the same
         factor.
         """
-        A = _as_float_array(A)
-        strength: float | Floats = self._strength(step)
-        if self.row_weights is not None and (step == 0 or self.weight == 0.0):
-            # No penalty, infinite row weights included: the rule 0 * inf = 0 of `value`.
-            strength = 0.0
-        elif self.row_weights is not None:
-            # Not by the product alone: a step times weight that underflowed is 0.
-            forbidden = np.isinf(self.row_weights)
-            with np.errstate(over="ignore", under="ignore"):
-                strength = strength * np.where(forbidden, 1.0, self.row_weights)
-            strength[forbidden] = np.inf
-        factor = shrink_factor(self._magnitudes(A), strength, self.exponent)
-        factor = factor if self.groups is None else factor[self.groups]
-        if factor.ndim < A.ndim:
-            factor = factor.astype(A.dtype, copy=False)[:, np.newaxis]
-        with np.errstate(under="ignore"):
-            X = A * factor
-        X += 0.0  # turns the -0.0 of a negative element times zero into 0.0
-        return X
-
-    def _strength(self, step: float) -> float:
-        strength = _finite("step", step) * self.weight
+        A = np.asarray(A, dtype=np.float64)
+        strength: float | Array = _finite("step", step) * self.weight
         if strength == math.inf:
             raise ValueError(
                 f"step times weight must be a finite number, got step={step!r} and "
                 f"weight={self.weight!r}: scale the problem down"
             )
-        return strength
+        # Where there is no penalty, 0 * inf is 0 as in `value`.
+        if self.row_weights is not None and step > 0 and self.weight > 0:
+            with np.errstate(all="ignore"):
+                products = strength * self.row_weights
+            # Also where step times weight underflowed to 0.
+            strength = np.where(np.isinf(self.row_weights), np.inf, products)
+        factor = shrink_factor(self._magnitudes(A), strength, self.exponent)
+        factor = factor if self.groups is None else factor[self.groups]
+        with np.errstate(under="ignore"):
+            X = A * (factor if factor.ndim == A.ndim else factor[:, np.newaxis])
+        X += 0.0  # turns the -0.0 of a negative element times zero into 0.0
+        return X
 
 
 @dataclass(frozen=True)
@@ -349,7 +300,7 @@ class ElementPenalty(_Penalty):
     weight: float
     exponent: float
 
-    def _magnitudes(self, A: FloatArray) -> FloatArray:
+    def _magnitudes(self, A: Array) -> Array:
         return np.abs(A)
 
 
@@ -393,8 +344,8 @@ class RowPenalty(_Penalty):
 
     weight: float
     exponent: float
-    row_weights: Floats | None = None
-    groups: NDArray[np.intp] | None = None
+    row_weights: Array | None = None
+    groups: Indices | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -403,9 +354,9 @@ class RowPenalty(_Penalty):
         if self.groups is not None:
             object.__setattr__(self, "groups", np.asarray(self.groups, dtype=np.intp))
 
-    def _magnitudes(self, A: FloatArray) -> FloatArray:
+    def _magnitudes(self, A: Array) -> Array:
         """Return the norms of rows or groups, as many as there are row weights."""
-        norms = row_norms(A) if self.groups is None else _group_norms(_as_matrix(A), self.groups)
+        norms = row_norms(A) if self.groups is None else _group_norms(A, self.groups)
         if self.row_weights is not None and self.row_weights.size != norms.size:
             units = "rows" if self.groups is None else "groups of rows"
             raise ValueError(
@@ -427,14 +378,14 @@ def _finite(name: str, value: float) -> float:
     return float(value)
 
 
-def _checked_strength(strength: ArrayLike, name: str = "strength") -> Floats:
+def _checked_strength(strength: ArrayLike, name: str = "strength") -> Array:
     t = np.asarray(strength, dtype=np.float64)
     if not np.all(t >= 0.0):
         raise ValueError(f"{name} must be >= 0 and not NaN, got {strength!r}")
     return t
 
 
-def _checked_row_weights(row_weights: ArrayLike) -> Floats:
+def _checked_row_weights(row_weights: ArrayLike) -> Array:
     # A copy, so that the caller cannot change a frozen penalty.
     weights = np.array(row_weights, dtype=np.float64)
     if weights.ndim != 1:
@@ -448,17 +399,3 @@ def _checked_row_weights(row_weights: ArrayLike) -> Floats:
         )
     weights.flags.writeable = False
     return weights
-
-
-def _as_float_array(A: ArrayLike) -> FloatArray:
-    A = np.asarray(A)
-    if A.dtype in (np.float32, np.float64):
-        return A
-    return A.astype(np.float64)
-
-
-def _as_matrix(A: ArrayLike) -> FloatArray:
-    A = _as_float_array(A)
-    if A.ndim != 2:
-        raise ValueError(f"A must have 2 dimensions, got {A.ndim}")
-    return A

@@ -5,22 +5,48 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bsufs.selectors._agreement import Agreement, fewest
+from bsufs.selectors._agreement import Agreement, agreement_curve, fewest
 
 
 def test_columns_that_show_the_target_agree_with_it():
     target = np.repeat(np.arange(5), 20)
     X = np.column_stack([target, target**2]) * 10.0
-    agreement = Agreement([target], None, [5], 0)
-    assert agreement.of(X) > agreement.of(np.random.default_rng(0).standard_normal((100, 2))) + 0.3
+    noise = np.random.default_rng(0).standard_normal((100, 2))
+    assert Agreement(X, [target], None).of(2) == pytest.approx(1.0)
+    assert Agreement(noise, [target], None).of(2) < 0.7
+
+
+def test_only_the_first_columns_count():
+    rng = np.random.default_rng(2)
+    target = np.repeat(np.arange(5), 20)
+    X = np.column_stack([rng.standard_normal((100, 2)), target * 10.0])
+    agreement = Agreement(X, [target], None)
+    assert agreement.of(2) == Agreement(X[:, :2], [target], None).of(2) < agreement.of(3) - 0.3
+
+
+def test_clusters_are_compared_with_every_target():
+    target = np.repeat(np.arange(4), 10)
+    other = np.tile(np.arange(4), 10)
+    X = 10.0 * target[:, None]
+    both = Agreement(X, [target, other], None).of(1)
+    # One start is at the clusters of the column, the other may find them or not.
+    assert Agreement(X, [target, target], None).of(1) == pytest.approx(1.0)
+    assert 0.25 < both < 0.75
+
+
+def test_a_cluster_that_loses_all_rows_stays_empty():
+    # Both halves of the second cluster are nearer to another center.
+    X = np.array([[0.0], [0.1], [5.0], [5.1], [0.0], [5.1]])
+    agreement = Agreement(X, [np.array([0, 0, 1, 1, 2, 2])], None).of(1)
+    assert 0.0 < agreement < 1.0
 
 
 def test_a_weight_counts_like_copies_of_the_row():
     rng = np.random.default_rng(1)
     X, target = rng.standard_normal((700, 3)), rng.integers(6, size=700)
     copies = rng.integers(1, 4, size=700)
-    weighted = Agreement([target], copies.astype(float), [5], 0).of(X)
-    repeated = Agreement([np.repeat(target, copies)], None, [5], 0).of(np.repeat(X, copies, axis=0))
+    weighted = Agreement(X, [target], copies.astype(float)).of(3)
+    repeated = Agreement(np.repeat(X, copies, axis=0), [np.repeat(target, copies)], None).of(3)
     assert weighted == pytest.approx(repeated, rel=1e-12)
 
 
@@ -42,11 +68,11 @@ def test_a_weight_counts_like_copies_of_the_row():
 def test_numbers_are_halved_as_long_as_the_agreement_lasts(
     monkeypatch, reached, n_columns, tried, chosen
 ):
-    def of(self, X, known):
-        return 0.8 if X.shape[1] >= reached else 0.5
+    def of(self, n):
+        return 0.8 if np.searchsorted(n_columns, n) + 1 >= reached else 0.5
 
     monkeypatch.setattr(Agreement, "of", of)
-    agreement = Agreement([np.zeros(4, dtype=int)], None, [1], 0)
-    curve = agreement.curve(lambda number: np.ones((4, number)), n_columns)
+    target = np.zeros(4, dtype=int)
+    curve = agreement_curve(lambda n: np.ones((4, n)), n_columns, [target], None)
     assert list(curve) == tried
     assert fewest(curve) == chosen

@@ -62,7 +62,7 @@ class FactoredScatter(Scatter):
         self.Xc = Xc
         self.dtype = Xc.dtype
         # Xc is as large as the data; where these are large, a copy of most of it would be felt.
-        self.restriction_pays = 0.15 if Xc.nbytes <= _SMALL_COPY else 0.5
+        self.restriction_pays = 0.15 if Xc.nbytes <= _SMALL_COPY else 0.6
         self.shape = (d, d)
         self.total_weight = total_weight
         # Centering costs one dimension.

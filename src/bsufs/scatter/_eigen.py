@@ -31,9 +31,13 @@ _SLACK = 1e-5
 _FIRST_LOOK, _SHARE_PER_LOOK = 32, 0.2
 # The basis may take this many bytes, or what is needed to hold twice the pairs that are wanted.
 _BASIS_BYTES = 2**29
-# Residuals relative to the largest eigenvalue: eigenvalues are then exact to rounding.
-_TOLERANCE = 1e-9
+# Residuals relative to the largest eigenvalue: eigenvalues are then exact to rounding. Where these
+# decide how many pairs are wanted of large sparse data, the last are next to the noise, and twelve
+# digits do.
+_TOLERANCE, _TOLERANCE_IN_NOISE = 1e-9, 1e-6
 _MOST_RESTARTS = 100
+# A vector of a block of which so little is left beside the others is made orthogonal again.
+_DEPENDENT = 0.1
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -173,13 +177,15 @@ class KrylovSpace:
         Of the first that is not wanted it need only be told on which side of the level it is.
         """
         n_restarts = 0
+        next_to_noise = wanted.has_end and self._width > 1
+        tolerance = _TOLERANCE_IN_NOISE if next_to_noise else _TOLERANCE
         while True:
             values, rotation = self._expanded()
             is_all = self._used == self._size
             # The operator leaves the space only by way of the last block.
             last = rotation[-self._coupling.shape[1] :]
             residuals = np.linalg.norm(self._coupling @ last, axis=0) * (not is_all)
-            residuals[residuals <= _TOLERANCE * values[0]] = 0.0
+            residuals[residuals <= tolerance * values[0]] = 0.0
             number = wanted.number(values, -math.inf if is_all else math.inf)
             bound = -math.inf if is_all else float(values[-1])
             if number < values.size:
@@ -223,16 +229,17 @@ class KrylovSpace:
         shadow += _made_orthogonal(image, basis)
         self._projected[: self._used, old] = shadow
         self._projected[old, : self._used] = shadow.T
+        lengths = np.linalg.norm(image, axis=0)
         image, self._coupling = _orthonormal(image)
         image = image[:, : self._size - self._used]
+        own = np.abs(np.diag(self._coupling))
         # Where nothing is left but rounding, the space goes on from a fresh direction.
-        lost = np.abs(np.diag(self._coupling)) <= _EPS * np.linalg.norm(shadow, axis=0)
-        lost = lost[: image.shape[1]]
+        lost = (own <= _EPS * np.linalg.norm(shadow, axis=0))[: image.shape[1]]
         if lost.any():
             image[:, lost] = np.random.default_rng(old.start).standard_normal(
                 (self._size, np.count_nonzero(lost))
             )
-        if self._width > 1 or lost.any():
+        if lost.any() or (own < _DEPENDENT * lengths).any():
             # Vectors of a block that are nearly dependent lose digits too.
             _made_orthogonal(image, basis)
             image = _orthonormal(image)[0]
@@ -242,6 +249,8 @@ class KrylovSpace:
         if n_columns <= self._basis.shape[1]:
             return
         used = self._used
+        # Memory that is not used yet costs nothing; to move the basis takes it twice.
+        n_columns = max(n_columns, min(self._size, _BASIS_BYTES // (8 * self._size)))
         basis = np.empty((self._size, n_columns), order="F")
         basis[:, :used] = self._basis[:, :used]
         projected = np.zeros((n_columns, n_columns))

@@ -3,82 +3,87 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from bsufs._typing import Array, Indices
-from bsufs.metrics.kmeans import batched_kmeans
+from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.label_free import clustering_similarities
 from bsufs.selectors._row_sample import DistinctRows
 
 # Agreement counts as equal to the best when it is lower by no more than this.
 TOLERANCE = 0.02
-# Columns, rows and iterations at most.
-_MOST_COLUMNS, _MOST_ROWS, _MAX_ITER = 128, 512, 10
-# Runs of k-means for each number of columns; more of few rows, which tell less and cost little.
-_FEWEST_RUNS, _MOST_RUNS, _ROWS_IN_ALL = 3, 12, 1536
+# Columns, rows, target clusterings to start from, and iterations of k-means, at most.
+_MOST_COLUMNS, _MOST_ROWS, _MOST_STARTS, _MAX_ITER = 128, 512, 4, 3
 
 
 class Agreement:
     """How well clusters of some columns agree with target clusterings, from 0 to 1.
 
-    The mean normalized mutual information, 2 I / (H + H), of runs of k-means with all targets.
+    k-means starts at some of the targets, and its clusters are compared with all of them: the mean
+    normalized mutual information, 2 I / (H + H). Clusters that the columns show stay as they are.
     """
 
-    def __init__(
-        self, targets: Sequence[Indices], weight: Array | None, n_clusters: Sequence[int], seed: int
-    ) -> None:
-        self._targets = np.stack(targets).astype(np.intp)
-        self._weight, self._n_clusters, self._seed = weight, n_clusters, seed
+    def __init__(self, X: Array, targets: Sequence[Indices], weight: Array | None) -> None:
+        # Copies of a row are all there or none of them: they count like a weight.
+        distinct = DistinctRows(X, weight)
+        step = -(-distinct.first.size // _MOST_ROWS)
+        rows = np.flatnonzero(distinct.group % step == 0)
+        self._X, self._weight = X[rows], None if weight is None else weight[rows]
+        self._targets = np.stack(targets).astype(np.intp)[:, rows]
+        some = np.unique(np.linspace(0, len(targets) - 1, _MOST_STARTS).round().astype(np.intp))
+        starts = self._targets[some]
+        self._starts = starts[:, None] == np.arange(starts.max() + 1)[:, None]
 
-    def of(self, X: Array, known: DistinctRows | None = None) -> float:
-        """Return how well clusters of all columns of X agree with the targets.
-
-        Copies of rows are told by `known`, the same rows with all columns.
-        """
-        known = DistinctRows(X, self._weight) if known is None else known
-        some = np.arange(0, known.first.size, -(-known.first.size // _MOST_ROWS))
-        rows = np.flatnonzero(np.isin(known.group, some))
-        settings: Any = {
-            "n_runs": min(max(_ROWS_IN_ALL // some.size, _FEWEST_RUNS), _MOST_RUNS),
-            "max_iter": _MAX_ITER,
-            "sample_weight": None if known.weight is None else known.weight[some],
-            "random_state": self._seed,
-        }
-        among = np.searchsorted(some, known.group[rows])
-        found = [
-            batched_kmeans(X[known.first[some]], min(number, some.size), **settings).labels
-            for number in self._n_clusters
-        ]
-        targets = self._targets[:, rows]
-        weight = None if self._weight is None else self._weight[rows]
+    def of(self, n_columns: int) -> float:
+        """Return how well clusters of the first columns agree with the targets."""
+        found = _clusters(self._X[:, :n_columns], self._starts, self._weight)
         similarities = [
-            clustering_similarities(labels[among], targets, "nmi-arithmetic", weight)
-            for runs in found
-            for labels in runs
+            clustering_similarities(labels, self._targets, "nmi-arithmetic", self._weight)
+            for labels in found.argmax(axis=1)
         ]
         return float(np.mean(similarities))
 
-    def curve(self, columns: Callable[[int], Array], n_columns: Indices) -> dict[int, float]:
-        """Return the agreement of some numbers of columns, enough of them to see the fewest.
 
-        `columns(j)` gives the first j columns or groups, which are `n_columns[j - 1]` columns. From
-        the largest number down they are halved, to 2, or to one group of several columns, as long
-        as the agreement lasts; at last one between is tried.
-        """
-        most = max(1, int(np.searchsorted(n_columns, _MOST_COLUMNS, side="right")))
-        least = min(most, 1 if n_columns[0] > 1 else 2)
-        X = columns(most)
-        known = DistinctRows(X, self._weight)
-        curve = {most: self.of(X, known)}
-        while min(curve) == fewest(curve) > least:
-            number = max(1 << ((min(curve) - 1).bit_length() - 1), least)
-            curve[number] = self.of(columns(number), known)
-        between = 3 * fewest(curve) // 4
-        if between not in curve and between > least:
-            curve[between] = self.of(columns(between), known)
-        return dict(sorted(curve.items()))
+def _clusters(X: Array, members: Mask, weight: Array | None) -> Mask:
+    """Improve clusterings, given by the members of each cluster (runs x clusters x rows)."""
+    for _ in range(_MAX_ITER):
+        shares = members.reshape(-1, len(X)) * (1.0 if weight is None else weight)
+        counts = shares.sum(axis=1)
+        centers = (shares @ X) / np.where(counts > 0, counts, 1.0)[:, None]
+        # Squared distances, but for what all centers have in common; nothing joins an empty one.
+        distances = (-2.0 * centers) @ X.T
+        lengths = np.where(counts > 0, np.einsum("ij,ij->i", centers, centers), np.inf)
+        distances += lengths[:, None]
+        distances = distances.reshape(members.shape)
+        before, members = members, distances == distances.min(axis=1, keepdims=True)
+        if np.array_equal(members, before):
+            break
+    return members
+
+
+def agreement_curve(
+    columns: Callable[[int], Array],
+    n_columns: Indices,
+    targets: Sequence[Indices],
+    weight: Array | None,
+) -> dict[int, float]:
+    """Return the agreement of some numbers of columns or groups, enough to see the fewest.
+
+    The first j of them are `n_columns[j - 1]` columns; `columns(n)` gives the first n columns. From
+    the largest number down they are halved, to 2, or to one group of several columns, as long as
+    the agreement lasts; at last one between is tried.
+    """
+    most = max(1, int(np.searchsorted(n_columns, _MOST_COLUMNS, side="right")))
+    least = min(most, 1 if n_columns[0] > 1 else 2)
+    agreement = Agreement(columns(n_columns[most - 1]), targets, weight)
+    curve = {most: agreement.of(n_columns[most - 1])}
+    while min(curve) == fewest(curve) > least:
+        number = max(1 << ((min(curve) - 1).bit_length() - 1), least)
+        curve[number] = agreement.of(n_columns[number - 1])
+    between = 3 * fewest(curve) // 4
+    if between not in curve and between > least:
+        curve[between] = agreement.of(n_columns[between - 1])
+    return dict(sorted(curve.items()))
 
 
 def fewest(curve: dict[int, float]) -> int:

@@ -36,9 +36,9 @@ from bsufs.solvers.alternation import (
     Progress,
     proximal_alternation,
 )
-from bsufs.solvers.components import start_frame
+from bsufs.solvers.components import principal_frame
 from bsufs.solvers.path import Iterates, PathResult
-from bsufs.solvers.ranking import ScaledModel, Weights, below_all_others, rank_by_path
+from bsufs.solvers.ranking import ScaledModel, below_all_others, rank_by_path
 from bsufs.solvers.w_steps import PolarStep, TrustRegionStep, WStep
 from bsufs.stiefel import polar_factor
 
@@ -266,7 +266,11 @@ class BSUFS(StreamedSelector):
             duplicates = find_duplicates(scatter, forced[order], groups)
         values, W = self._first_frame(scatter, order)
         self.n_components_ = W.shape[1]
-        weights = Weights(
+        model = ScaledModel.of(
+            scatter,
+            values[0],
+            W.shape[1],
+            groups,
             p=self.p,
             q=self.q,
             lambda_element=self.lambda_element,
@@ -275,7 +279,6 @@ class BSUFS(StreamedSelector):
             tau=self.tau,
             relative=self.scale == "relative",
         )
-        model = weights.scaled_to(scatter, values[0], W.shape[1], groups)
         solve = self._follow_path if self.lambda_row == "path" else self._alternate
         scores, auto_n_features, when_number_is_known = solve(
             problem, model, W, forced[order], duplicates, k
@@ -361,7 +364,13 @@ class BSUFS(StreamedSelector):
         competing = ~forced & ~duplicates
         if competing.any() and not result.V[competing].any():
             wanted = min(max((k or 1) - int(forced.sum()), 1), int(competing.sum()))
-            self._warn_that_no_row_remains(model, row_norms(W, model.groups)[competing], wanted)
+            norms = np.sort(row_norms(W, model.groups)[competing])
+            keeping = model.lambda_row_that_keeps(norms[-wanted])
+            warn_caller(
+                f"lambda_row={self.lambda_row:g} is so large that no feature remains: the ranking "
+                f"only tells which was eliminated last. lambda_row={keeping:.3g} would keep "
+                f"{wanted} at the first iteration; lambda_row='path' needs no number."
+            )
         elif result.stopping_reason == "max_iter" and self.tol > 0:
             warn_caller(
                 f"BSUFS did not converge in max_iter={self.max_iter} iterations; raise max_iter "
@@ -402,23 +411,16 @@ class BSUFS(StreamedSelector):
 
     def _first_frame(self, scatter: Scatter, order: Indices) -> tuple[Array, Array]:
         """Return the leading eigenvalues and the frame to start from."""
-        without = " without never_keep" if order.size < self.n_features_in_ else ""
         if not isinstance(self.init, str):
-            W = self._checked_init(order.size, without)[order]
+            W = self._checked_init(order.size)[order]
             return scatter.leading_eigenvectors(1)[0], polar_factor(W)
-        limit = min(scatter.max_rank, order.size)
-        if isinstance(self.n_components, Integral) and self.n_components > limit:
-            raise ValueError(
-                f"n_components must be at most min(n_samples - 1, n_features{without}) = {limit}, "
-                f"got {self.n_components}. Ask for fewer, or for 'auto'."
-            )
-        values, W = start_frame(scatter, self.n_components)
+        values, W = principal_frame(scatter, self.n_components)
         if self.init == "rotated-pca":
             random_state = check_random_state(self.random_state)
             W = W @ polar_factor(random_state.standard_normal((W.shape[1], W.shape[1])))
         return values, W
 
-    def _checked_init(self, most: int, without: str) -> Array:
+    def _checked_init(self, most: int) -> Array:
         d = self.n_features_in_
         m = int(self.n_components) if isinstance(self.n_components, Integral) else None
         W = checked_array(
@@ -430,8 +432,8 @@ class BSUFS(StreamedSelector):
         )
         if not 1 <= W.shape[1] <= most:
             raise ValueError(
-                f"init must have from 1 to n_features{without} = {most} columns, got {W.shape[1]}. "
-                "Use init='pca' if in doubt."
+                f"init must have from 1 to {most} columns, those not in never_keep, "
+                f"got {W.shape[1]}. Use init='pca' if in doubt."
             )
         if not np.allclose(W.T @ W, np.eye(W.shape[1]), atol=1e-6):
             raise ValueError(
@@ -462,14 +464,6 @@ class BSUFS(StreamedSelector):
             return self.callback(replace(progress, rows=order[progress.rows]))
 
         return after_iteration
-
-    def _warn_that_no_row_remains(self, model: ScaledModel, norms: Array, wanted: int) -> None:
-        keeping = model.lambda_row_that_keeps(np.sort(norms)[::-1][wanted - 1])
-        warn_caller(
-            f"lambda_row={self.lambda_row:g} is so large that no feature remains: the ranking only "
-            f"tells which was eliminated last. lambda_row={keeping:.3g} would keep {wanted} at the "
-            "first iteration; lambda_row='path' needs no number."
-        )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from bsufs._typing import Array, Indices, Mask
 from bsufs.metrics.kmeans import batched_kmeans
 from bsufs.scatter import Scatter
-from bsufs.selectors._agreement import Agreement, fewest
+from bsufs.selectors._agreement import agreement_curve, fewest
 from bsufs.selectors._base import Scored
 from bsufs.selectors._cluster_shares import Clusters, SampleOfRows
 from bsufs.selectors._columns import find_duplicates
@@ -122,11 +122,11 @@ class ClusterAlignment(StreamedSelector):
     worth the sum of their :math:`b_i`. With a `budget`, each pick is the one that raises the
     alignment most per cost among those that still fit.
 
-    "auto" clusters the rows (512 of them at most) on the best columns alone, by k-means with the
-    same numbers of clusters, and measures the agreement with all clusterings from above by their
-    mean normalized mutual information. From 128 columns, or all, the number is halved as long as
-    the agreement is within 0.02 of the best so far; at last three quarters of the number found are
-    tried.
+    "auto" clusters the rows (512 of them at most) on the best columns alone, by three iterations of
+    k-means from four of the clusterings above, and measures the agreement with all of these by
+    their mean normalized mutual information. From 128 columns, or all, the number is halved as long
+    as the agreement is within 0.02 of the best so far; at last three quarters of the number found
+    are tried.
 
     Perfectly correlated columns come behind all distinct ones. Beyond 64 columns (or
     `n_features_to_select`) the rest is ranked by what each would add at that point.
@@ -205,10 +205,7 @@ class ClusterAlignment(StreamedSelector):
         places = problem.place[best_first]
         places = places[places < problem.order.size]
         ends = self._groups.ends(problem.order[places])
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        curve = Agreement(targets, sample.weight, self.n_clusters_, seed).curve(
-            lambda number: sample.columns(places[: ends[number - 1]]), ends
-        )
+        curve = agreement_curve(lambda n: sample.columns(places[:n]), ends, targets, sample.weight)
         self.agreement_curve_ = {
             "n_features_to_select": np.array(list(curve)),
             "agreement": np.array(list(curve.values())),

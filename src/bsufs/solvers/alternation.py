@@ -21,6 +21,8 @@ from bsufs.scatter import Scatter
 from bsufs.solvers.survival import Survival
 from bsufs.solvers.w_steps import PolarStep, WStep
 
+_CACHED_ELEMENTS = 2**16
+
 
 @dataclass(frozen=True)
 class Coupling:
@@ -37,12 +39,25 @@ class Coupling:
 
     def center(self, W: Array, copy: Array) -> Array:
         """Return the point whose proximal map is the next copy."""
-        return (self.beta * W + self.tau * copy) * self.step
+        center = self.beta * W
+        center += self.tau * copy
+        center *= self.step
+        return center
+
+    def elements(self, W: Array, copy: Array) -> Array:
+        """Return the next copy where elements are penalized, rows that fit the cache at a time."""
+        following = np.empty_like(W)
+        n_rows = max(1, _CACHED_ELEMENTS // W.shape[1])
+        for start in range(0, len(W), n_rows):
+            rows = slice(start, start + n_rows)
+            following[rows] = self.penalty.prox(self.center(W[rows], copy[rows]), self.step)
+        return following
 
     def value(self, W: Array, copy: Array) -> float:
         """Return the penalty of the copy plus the cost of its distance from W."""
+        penalty = self.penalty.value(copy)
         gap = W - copy
-        return self.penalty.value(copy) + 0.5 * self.beta * float(np.vdot(gap, gap))
+        return penalty + 0.5 * self.beta * float(np.vdot(gap, gap))
 
 
 @dataclass(frozen=True)
@@ -67,9 +82,9 @@ class Problem:
         """Return L = beta_element U + beta_row V + tau W, the linear part of the W-problem."""
         L = self.tau * W
         if self.element is not None:
-            L = L + self.element.beta * U
+            L += self.element.beta * U
         if self.row is not None:
-            L = L + self.row.beta * V
+            L += self.row.beta * V
         return L
 
 
@@ -146,7 +161,7 @@ def proximal_alternation(
     for iteration in range(1, max_iter + 1):
         W, SW = w_step(problem.scatter, W, SW, problem.linear_term(center, U, V))
         center = W
-        U = W if element is None else element.penalty.prox(element.center(W, U), element.step)
+        U = W if element is None else element.elements(W, U)
         row_center = W if row is None else row.center(W, V)
         V = W if row is None else row.penalty.prox(row_center, row.step)
 

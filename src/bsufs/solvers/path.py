@@ -112,7 +112,7 @@ def sparsity_path(
     n_alive: list[int] = []
     objectives = [-float(np.vdot(W, SW))]
     carried = [-objectives[0] / total_variance]
-    kept = [Iterates(operator.rows, W, U, V)] if n_keep is not None or d <= few_rows else []
+    kept = [Iterates(operator.rows, W, U, V)] if n_keep is None and d <= few_rows else []
     reason = "path_complete"
 
     while not contest.is_over:
@@ -120,7 +120,9 @@ def sparsity_path(
             reason = "max_iter"
             break
         contest.lower_number(drop_rate)
-        U = W if element is None else element.penalty.prox(element.center(W, U), element.step)
+        if n_keep is not None and not kept and contest.n_remaining < n_keep:
+            kept = [Iterates(operator.rows, W, U, V)]
+        U = W if element is None else element.elements(W, U)
         center = row.center(W, V)
         # Rows that play the same part differ by rounding alone, which must not decide between them.
         norms = np.round(row_norms(center, contest.groups_of(operator.rows)), _DIGITS)
@@ -129,7 +131,8 @@ def sparsity_path(
         weight = float(strength_for_threshold(largest_dropped, p)) / row.step
         is_forced = contest.forced[operator.rows]
         factor = _survivors_factor(norms, alive, is_forced, weight * row.step, p)
-        V = center * factor[:, None]
+        V = center
+        V *= factor[:, None]
 
         W, SW, U, V = operator.drop(alive, W, SW, U, V)
         if w_step.starts_on_manifold:
@@ -146,18 +149,19 @@ def sparsity_path(
         n_alive.append(contest.n_remaining)
         objectives.append(now.objective(W, SW, U, V))
         carried.append(float(np.vdot(W, SW)) / total_variance)
-        U_or_W = W if element is None else U
+        U = W if element is None else U
         if n_keep is None and contest.n_remaining <= few_rows:
-            kept.append(operator.iterates(W, U_or_W, V))
-        elif n_keep is not None and contest.n_remaining >= n_keep:
-            kept = [Iterates(operator.rows, W, U_or_W, V)]
-        progress = Progress(
-            len(lambdas), max_iter, objectives[-1], contest.n_remaining, operator.rows, W, U_or_W, V
-        )
-        if callback is not None and callback(progress):
+            kept.append(operator.iterates(W, U, V))
+        if callback is not None and callback(
+            Progress(
+                len(lambdas), max_iter, objectives[-1], contest.n_remaining, operator.rows, W, U, V
+            )
+        ):
             reason = "callback"
             break
 
+    if n_keep is not None and not kept:
+        kept = [Iterates(operator.rows, W, U, V)]
     if reason == "path_complete":
         last = operator.rows[operator.alive] if lambdas else contest.all_rows()
         # Rows of S for more columns in groups than that would be larger than the data.
@@ -193,16 +197,22 @@ class _Remaining:
         product[~self.alive] = 0.0
         return product.astype(np.float64, copy=False)
 
-    def drop(self, alive: Mask, W: Array, SW: Array, *copies: Array) -> tuple[Array, ...]:
-        """Eliminate all but some rows; return the iterates without those that are taken out."""
+    def drop(self, alive: Mask, W: Array, *others: Array) -> tuple[Array, ...]:
+        """Eliminate all but some rows; return the iterates without those that are taken out.
+
+        Where the rows stay, they become zero in place, but in W.
+        """
         self.alive = alive
         if 1.0 - np.count_nonzero(alive) / alive.size <= self.scatter.restriction_pays:
-            return W, *(np.where(alive[:, None], A, 0.0) for A in (SW, *copies))
+            for A in others:
+                if A is not W:
+                    A[~alive] = 0.0
+            return W, *others
         kept = np.flatnonzero(alive)
         self.scatter = self.scatter.restricted(kept)
         self.rows = self.rows[kept]
         self.alive = np.ones(kept.size, dtype=bool)
-        return tuple(A.take(kept, axis=0) for A in (W, SW, *copies))
+        return tuple(A.take(kept, axis=0) for A in (W, *others))
 
     def iterates(self, *arrays: Array) -> Iterates:
         return Iterates(self.rows[self.alive], *(A[self.alive] for A in arrays))

@@ -7,50 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.penalties import ElementPenalty, RowPenalty, strength_for_threshold
 from bsufs.scatter import Scatter
 from bsufs.solvers.alternation import Coupling
+from bsufs.solvers.components import in_units_of
 from bsufs.solvers.path import PathResult, sparsity_path
-
-
-@dataclass(frozen=True)
-class Weights:
-    """The weights of the bi-sparse problem, plain or relative to the data, as in `BSUFS`."""
-
-    p: float = 0.5
-    q: float = 0.5
-    lambda_element: float = 0.5
-    beta_row: float = 10.0
-    beta_element: float = 1.0
-    tau: float = 1e-3
-    relative: bool = True
-
-    def scaled_to(
-        self, scatter: Scatter, eigenvalue: float, n_components: int, groups: Indices | None = None
-    ) -> ScaledModel:
-        """Translate the weights for data with a given leading eigenvalue, and rows in groups."""
-        shrink = 1.0
-        if self.relative:
-            scatter = scatter.scaled(1.0 / eigenvalue)
-        else:
-            # The weights are meant for the data as they came; the operator may hold them in units
-            # of a power of two. Beyond the bounds the data dwarf the weights, or the weights the
-            # data, and only the ratios among the weights still matter.
-            shrink = min(max(_power_of_four(-scatter.unit_exponent), 1e-250), 1e250)
-        tau, beta_element = self.tau * shrink, self.beta_element * shrink
-        element = None
-        if self.lambda_element > 0:
-            weight = self.lambda_element * shrink
-            if self.relative:
-                threshold = self.lambda_element / math.sqrt(scatter.shape[0])
-                weight = strength_for_threshold(threshold, self.q) * (beta_element + tau)
-            element = Coupling(ElementPenalty(_finite(weight), self.q), beta_element, tau)
-        return ScaledModel(
-            scatter, self, n_components, self.beta_row * shrink, tau, element, shrink, groups
-        )
 
 
 @dataclass(frozen=True)
@@ -62,17 +25,54 @@ class ScaledModel:
     """
 
     scatter: Scatter
-    weights: Weights
+    p: float
     n_components: int
     beta_row: float
     tau: float
     element: Coupling | None
+    relative: bool
     shrink: float
-    groups: Indices | None = None
+    groups: Indices | None
+
+    @classmethod
+    def of(
+        cls,
+        scatter: Scatter,
+        eigenvalue: float,
+        n_components: int,
+        groups: Indices | None,
+        *,
+        p: float,
+        q: float,
+        lambda_element: float,
+        beta_row: float,
+        beta_element: float,
+        tau: float,
+        relative: bool,
+    ) -> ScaledModel:
+        """Translate the weights of `BSUFS` for data with a given leading eigenvalue."""
+        shrink = 1.0
+        if relative:
+            scatter = scatter.scaled(1.0 / eigenvalue)
+        else:
+            # The weights are meant for the data as they came; the operator may hold them in units
+            # of a power of two. Beyond the bounds the data dwarf the weights, or the weights the
+            # data, and only the ratios among the weights still matter.
+            shrink = min(max(in_units_of(scatter.unit_exponent, 1.0), 1e-250), 1e250)
+        tau, beta_element = tau * shrink, beta_element * shrink
+        element = None
+        if lambda_element > 0:
+            weight = lambda_element * shrink
+            if relative:
+                threshold = lambda_element / math.sqrt(scatter.shape[0])
+                weight = strength_for_threshold(threshold, q) * (beta_element + tau)
+            element = Coupling(ElementPenalty(_finite(weight), q), beta_element, tau)
+        beta_row *= shrink
+        return cls(scatter, p, n_components, beta_row, tau, element, relative, shrink, groups)
 
     def in_given_units(self, objectives: Array) -> Array:
         """Return values of the objective for the data and the weights as they came."""
-        if self.weights.relative:
+        if self.relative:
             return objectives
         exponent = 2 * self.scatter.unit_exponent
         with np.errstate(over="ignore", under="ignore"):
@@ -85,23 +85,23 @@ class ScaledModel:
         n_rows = self.scatter.shape[0] if self.groups is None else int(self.groups.max()) + 1
         return math.sqrt(self.n_components / n_rows)
 
-    def row(self, lambda_row: float, row_weights: NDArray[np.float64] | None) -> Coupling | None:
+    def row(self, lambda_row: float, row_weights: Array | None) -> Coupling | None:
         """Return the row penalty of a fixed weight; None where it is switched off."""
         if lambda_row == 0:
             return None
-        weight, p = lambda_row * self.shrink, self.weights.p
-        if self.weights.relative:
-            strength = strength_for_threshold(lambda_row * self.average_norm, p)
+        weight = lambda_row * self.shrink
+        if self.relative:
+            strength = strength_for_threshold(lambda_row * self.average_norm, self.p)
             weight = strength * (self.beta_row + self.tau)
-        penalty = RowPenalty(_finite(weight), p, row_weights, self.groups)
+        penalty = RowPenalty(_finite(weight), self.p, row_weights, self.groups)
         return Coupling(penalty, self.beta_row, self.tau)
 
     def lambda_row_that_keeps(self, norm: float) -> float:
         """Return the weight whose threshold a row of W of this norm just passes at first."""
         threshold = 0.999 * norm * self.beta_row / (self.beta_row + self.tau)
-        if self.weights.relative:
+        if self.relative:
             return threshold / self.average_norm
-        strength = float(strength_for_threshold(threshold, self.weights.p))
+        strength = float(strength_for_threshold(threshold, self.p))
         return strength * (self.beta_row + self.tau) / self.shrink
 
 
@@ -119,7 +119,7 @@ def rank_by_path(
     path = sparsity_path(
         model.scatter,
         W,
-        p=model.weights.p,
+        p=model.p,
         beta_row=model.beta_row,
         tau=model.tau,
         element=model.element,
@@ -142,8 +142,3 @@ def below_all_others(scores: Array, duplicates: Mask, constant: Mask) -> Array:
 def _finite(weight: float) -> float:
     """Return a weight that a double can hold: beyond it no row remains anyway."""
     return min(weight, 1e300)
-
-
-def _power_of_four(exponent: int) -> float:
-    """Return 4**exponent, or the nearest double where that is out of range."""
-    return math.ldexp(1.0, max(-1000, min(2 * exponent, 1000)))

@@ -60,7 +60,9 @@ class PolarStep:
         for _ in range(self.max_steps if self.n_steps is None else self.n_steps):
             if until_stationary and np.linalg.norm(w_gradient(W, SW, L)) < self.tol:
                 break
-            previous, W = W, polar_factor(2.0 * SW + L)
+            SW = 2.0 * SW
+            SW += L
+            previous, W = W, polar_factor(SW)
             SW = scatter @ W
             if until_stationary and np.linalg.norm(W - previous) <= standstill:
                 break
