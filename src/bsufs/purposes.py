@@ -28,7 +28,7 @@ PURPOSES: dict[str, type[BaseSelector]] = {
 
 def selector_for(purpose: str, k: int | float | str = "auto", **parameters: Any) -> BaseSelector:
     """Return the selector of a purpose, not fitted yet."""
-    if purpose not in PURPOSES:
+    if purpose not in list(PURPOSES):
         raise ValueError(
             f"purpose must be one of {', '.join(map(repr, PURPOSES))}, got {purpose!r}."
         )
