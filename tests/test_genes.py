@@ -337,8 +337,11 @@ def refusal(call, *words, **settings):
         ({"must_keep": "^MARK"}, "n counts the genes of must_keep, so it must be at least 12"),
         ({"n": 13, "never_keep": "MARK"}, "n must be at most 8"),
         ({"n": 2.5}, "'n' .* must be an int .* a float in the range \\(0.0, 1.0\\) or .* Got 2.5"),
-        ({"min_cells": 1000}, "no gene is left to select"),
-        ({"n": "auto", "min_cells": 1000}, "no gene is left to select"),
+        (
+            {"min_cells": 1000},
+            "n must be at most 0, the number of genes that are expressed and pass",
+        ),
+        ({"n": "auto", "min_cells": 1000}, "n must be at most 0, .* got auto. .*, or loosen them"),
         ({"batch_key": "kind1"}, "every batch must have at least two cells, but '1'"),
         ({"batch_key": "same"}, "must tell two batches apart, got one"),
         ({"batch_key": "gaps"}, "must name a batch for every cell"),

@@ -142,9 +142,7 @@ def select_genes(
     selector = _selector(purpose, parameters)
     _check_object(adata, key_added, copy)
     cells, names = _Cells.of(adata, layer), adata.var_names
-    forced = _genes("must_keep", must_keep, names)
-    barred = _genes("never_keep", never_keep, names)
-    _require_apart(forced, barred, names)
+    forced, barred = _kept_and_barred(must_keep, never_keep, names)
     known = np.hstack([_batches(adata, batch_key), _values(adjust_for, adata.n_obs)])
     counted = _Counted.of(cells, names)
     counted.check(normalize)
@@ -194,12 +192,10 @@ class _Cells:
             raise ValueError(f"layer must be a layer of adata, got {layer!r}; there are: {there}.")
         matrix = adata.X if layer is None else adata.layers[layer]
         if matrix is None:
-            cure = (
-                "Name a layer"
-                if adata.raw is None
-                else "Name a layer, or pass adata.raw.to_adata()"
+            raise ValueError(
+                "adata must have an X to select from, got none. Name a layer, or pass "
+                "adata.raw.to_adata() where that has one."
             )
-            raise ValueError(f"adata must have an X to select from, got none. {cure}.")
         is_backed = bool(adata.isbacked) and layer is None
         if is_backed and getattr(matrix, "format", "csr") == "csc":
             raise ValueError(
@@ -238,12 +234,9 @@ class _Cells:
         n, d = self.matrix.shape
         total, squares = np.zeros(d), np.zeros(d)
         for _, X in self.chunks():
-            if sparse.issparse(X):
-                total += np.bincount(X.indices, X.data, d)
-                squares += np.bincount(X.indices, np.square(X.data, dtype=np.float64), d)
-            else:
-                total += X.sum(axis=0, dtype=np.float64)
-                squares += np.einsum("ij,ij->j", X, X, dtype=np.float64)
+            X = X.astype(np.float64)
+            total += X.sum(axis=0)
+            squares += (X**2).sum(axis=0)
         return total / n, np.maximum(squares / n - (total / n) ** 2, 0.0)
 
 
@@ -282,11 +275,8 @@ class _Counted:
             if wrong is not None:
                 raise wrong.moved(rows.start, 0).error(names)
             found.entries.add(X)
-            found.per_cell[rows] = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
-            if sparse.issparse(X):
-                found.n_expressing += np.bincount(X.indices[X.data != 0], minlength=d)
-            else:
-                found.n_expressing += np.count_nonzero(X, axis=0)
+            found.per_cell[rows] = X.sum(axis=1, dtype=np.float64)
+            found.n_expressing += (X != 0).sum(axis=0)
         return found
 
     def check(self, normalize: bool) -> None:
@@ -355,38 +345,33 @@ def _check_object(adata: Any, key_added: str, copy: bool) -> None:
         )
 
 
-def _genes(parameter: str, wanted: str | Sequence[str] | None, names: Any) -> Mask:
-    """Return the genes that a list names or a regular expression matches."""
+def _kept_and_barred(must_keep: Any, never_keep: Any, names: Any) -> tuple[Mask, Mask]:
+    """Return the genes that lists name or regular expressions match."""
     as_text = names.astype(str)
-    if isinstance(wanted, str):
-        return matching(parameter, wanted, as_text)
-    return feature_mask(parameter, wanted, names.size, as_text)
-
-
-def _require_apart(forced: Mask, barred: Mask, names: Any) -> None:
+    forced, barred = (
+        matching(parameter, wanted, as_text)
+        if isinstance(wanted, str)
+        else feature_mask(parameter, wanted, names.size, as_text)
+        for parameter, wanted in (("must_keep", must_keep), ("never_keep", never_keep))
+    )
     both = names[forced & barred]
     if both.size:
         raise ValueError(
             f"must_keep and never_keep must have no gene in common, but both hold {str(both[0])!r}"
             f"{f' and {both.size - 1} others' if both.size > 1 else ''}. Take it out of one."
         )
+    return forced, barred
 
 
 def _check_number(n: int | float | str, n_candidates: int, forced: Mask) -> None:
     n_forced = int(np.count_nonzero(forced))
-    if n_candidates == 0:
-        raise ValueError(
-            "no gene is left to select: never_keep, min_cells and max_mean leave out all that are "
-            "expressed. Loosen them."
-        )
-    if isinstance(n, str):
-        return
-    if n > n_candidates:
+    least, most = (1, n_candidates) if isinstance(n, str) else (n, n)
+    if least > n_candidates:
         raise ValueError(
             f"n must be at most {n_candidates}, the number of genes that are expressed and pass "
             f"never_keep, min_cells and max_mean, got {n}. Ask for fewer, or loosen them."
         )
-    if n < n_forced:
+    if most < n_forced:
         raise ValueError(
             f"n counts the genes of must_keep, so it must be at least {n_forced}, got {n}. Ask for "
             "more, or shorten must_keep."
