@@ -405,6 +405,11 @@ def test_names_that_repeat_gaps_and_foreign_objects_are_refused():
         assert "got zeros only" in said
 
 
+def test_the_door_for_tables_points_to_that_for_cells():
+    with pytest.raises(TypeError, match=r"got an AnnData object. Use bsufs\.genes\.select_genes"):
+        bsufs.select(normalized(n=60, d=20), 5)
+
+
 def test_reconstruction_says_how_much_memory_it_would_need(monkeypatch):
     monkeypatch.setattr(genes, "available_memory", lambda: 10_000)
     said = refusal(genes.select_genes, 5, purpose="reconstruction")

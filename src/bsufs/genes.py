@@ -365,13 +365,13 @@ def _kept_and_barred(must_keep: Any, never_keep: Any, names: Any) -> tuple[Mask,
 
 def _check_number(n: int | float | str, n_candidates: int, forced: Mask) -> None:
     n_forced = int(np.count_nonzero(forced))
-    least, most = (1, n_candidates) if isinstance(n, str) else (n, n)
-    if least > n_candidates:
+    asked = max(1, n_forced) if isinstance(n, str) else n
+    if asked > n_candidates:
         raise ValueError(
             f"n must be at most {n_candidates}, the number of genes that are expressed and pass "
             f"never_keep, min_cells and max_mean, got {n}. Ask for fewer, or loosen them."
         )
-    if most < n_forced:
+    if asked < n_forced:
         raise ValueError(
             f"n counts the genes of must_keep, so it must be at least {n_forced}, got {n}. Ask for "
             "more, or shorten must_keep."

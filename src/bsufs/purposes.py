@@ -107,6 +107,11 @@ def select(
         raise ValueError(
             f"scale_columns must be 'auto', 'none' or 'standard', got {scale_columns!r}."
         )
+    if hasattr(X, "var_names"):
+        raise TypeError(
+            "X must be a table, got an AnnData object. Use bsufs.genes.select_genes(adata, n), or "
+            "pass adata.to_df()."
+        )
     selector = selector_for(purpose, k, **parameters)
     asked: dict[str, Any] = {"ignore": ignore, "kinds": kinds or {}, "missing": missing}
     if _is_table(X) or (any(asked.values()) and hasattr(X, "columns")):
