@@ -1,6 +1,7 @@
 """Gene panels beside scanpy and spapros: what each keeps, in how much time and memory.
 
     python -m benchmarks.genes                                 pbmc68k_reduced and generated counts
+    python -m benchmarks.genes --types                         how well types are told, with noise
     python -m benchmarks.genes --cells 50000 --genes 30000     seconds and peak memory alone
 
 Needs scanpy, with scikit-misc for its third flavor; where spapros is installed its own measures are
@@ -23,6 +24,8 @@ from benchmarks.timing import markdown_table
 PURPOSES = ("clusters", "reconstruction", "neighbors")
 FLAVORS = ("seurat", "cell_ranger", "seurat_v3")
 N_TYPES, N_BATCHES, MARKERS_OF_TYPE, MARKERS_OF_BATCH = 12, 3, 10, 20
+# By how much markers of a type are raised in it, at least and at most.
+RAISED = {"even": (8.0, 20.0), "rare": (4.0, 12.0), "nested": (2.5, 5.0)}
 N_COMPONENTS = 50
 
 
@@ -39,18 +42,22 @@ def pbmc():
     return adata
 
 
-def generated(n, d, density=0.05, seed=0):
+def generated(n, d, density=0.05, seed=0, kind="even"):
     """Return counts with planted types, batches and dropouts, about so many of them not zero.
 
     Means are log-normal over genes and depths over cells; types raise genes of their own, batches
     others. An entry is zero as often as one of a negative binomial with dispersion 1/2 is; those
-    that are not are drawn from it.
+    that are not are drawn from it. Types are even in size, or each is a quarter "rare"r than the
+    one before, or "nested": families of three, told apart by weak markers only.
     """
     import anndata
     import pandas as pd
 
     rng = np.random.default_rng(seed)
     types, batches = rng.integers(N_TYPES, size=n), rng.integers(N_BATCHES, size=n)
+    if kind == "rare":
+        sizes = 0.75 ** np.arange(N_TYPES)
+        types = rng.choice(N_TYPES, size=n, p=sizes / sizes.sum())
     base = rng.lognormal(-1.0, 1.2, size=d)
     marker = np.full(d, "", dtype=object)
     of_type = np.arange(N_TYPES * MARKERS_OF_TYPE)
@@ -59,7 +66,11 @@ def generated(n, d, density=0.05, seed=0):
     base[: of_batch[-1] + 1] = rng.lognormal(-1.0, 0.3, size=of_batch[-1] + 1)
     raised = np.ones((N_TYPES, N_BATCHES, d))
     for gene in of_type:
-        raised[gene % N_TYPES, :, gene] = rng.uniform(8.0, 20.0)
+        one = gene % N_TYPES
+        if kind == "nested" and gene < of_type.size // 3:
+            raised[one // 3 * 3 : one // 3 * 3 + 3, :, gene] = rng.uniform(6.0, 15.0)
+        else:
+            raised[one, :, gene] = rng.uniform(*RAISED[kind])
     for gene in of_batch:
         raised[:, gene % N_BATCHES, gene] = 8.0
     size = _dispersion_to_reach(density, base)
@@ -205,6 +216,133 @@ class Judge:
         return found
 
 
+def accuracies(X, types, n_divisions):
+    """Return the accuracy in % of a logistic regression in each of some divisions into 3 folds."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedKFold, cross_val_score
+
+    model = LogisticRegression(max_iter=2000)
+    divisions = (StratifiedKFold(3, shuffle=True, random_state=i) for i in range(n_divisions))
+    return [100 * cross_val_score(model, X, types, cv=folds).mean() for folds in divisions]
+
+
+def tried():
+    """Return by name what selects genes for the types, given cells, a number, a key and a seed."""
+    found = {
+        "clusters": _clusters(),
+        "without noise_units": _clusters(noise_units=False),
+        "every gene at variance 1": _rescaled(1.0),
+        "half way to variance 1": _rescaled(0.5),
+        "10 neighbors rather than 3": _clusters(n_neighbors=10),
+        "25 runs of k-means rather than 5": _clusters(n_runs=25),
+        "clusters, told the types": _told_the_types,
+    }
+    for numbers in (16, 64, [16, 32, 64]):
+        found[f"clusters={numbers}"] = _clusters(clusters=numbers)
+    for flavor in FLAVORS[:2]:
+        found[f"scanpy, {flavor}"] = partial(_without_seed, _scanpy, flavor)
+    found["PCA loadings, as in spapros"] = lambda adata, n, key, seed: _loadings(adata, n)
+    found["random"] = lambda adata, n, key, seed: np.random.default_rng(seed).permutation(
+        adata.n_vars
+    )[:n]
+    found["all genes"] = lambda adata, n, key, seed: np.arange(adata.n_vars)
+    return found
+
+
+def _clusters(**parameters):
+    def select(adata, n, batch_key, seed):
+        from bsufs.genes import select_genes
+
+        found = select_genes(
+            adata, n, batch_key=batch_key, random_state=seed, copy=True, **parameters
+        )
+        return np.flatnonzero(found.var["bsufs_selected"])
+
+    return select
+
+
+def _rescaled(power):
+    """Select genes in units of their own deviation to some power, the rest of it that of noise."""
+
+    def select(adata, n, batch_key, seed):
+        units = np.sqrt(_variances(adata.X))
+        units = np.where(units > 0, units, 1.0) ** power * _noise(adata) ** (1.0 - power)
+        scaled = adata.copy()
+        scaled.X = sparse.csr_matrix(adata.X.multiply(1.0 / units))
+        return _clusters(noise_units=False)(scaled, n, batch_key, seed)
+
+    return select
+
+
+def _noise(adata):
+    from bsufs.tables._prepare import usual_deviations
+
+    return usual_deviations(np.asarray(adata.X.mean(axis=0)).ravel(), _variances(adata.X))
+
+
+def _told_the_types(adata, n, batch_key, seed):
+    """Select as for clusters, with the types in their place: what perfect clusters would give."""
+    from bsufs.scatter import make_scatter
+    from bsufs.selectors._cluster_shares import Clusters, LocalRows
+    from bsufs.solvers.alignment import aligned_columns
+
+    X = adata.X.toarray() / _noise(adata)
+    for batch in adata.obs[batch_key].unique() if batch_key else ():
+        rows = (adata.obs[batch_key] == batch).to_numpy()
+        X[rows] -= X[rows].mean(axis=0)
+    clusters = Clusters(np.unique(adata.obs["type"], return_inverse=True)[1])
+    shares = np.maximum(LocalRows.of(X, 0).shares_beyond_chance([clusters]), 0.0)
+    scatter = make_scatter(X)
+    return aligned_columns(scatter, shares * scatter.diagonal(), n)[0]
+
+
+def _without_seed(select, flavor, adata, n, batch_key, seed):
+    return select(adata, n, flavor, batch_key)
+
+
+def compare_types(numbers=(50, 100), n_seeds=4, n_divisions=8):
+    """Print how well types are told by what was tried, on cells and on generated counts."""
+    import scanpy
+
+    cells = [("pbmc68k_reduced", pbmc(), None, n_seeds, n_divisions)]
+    for kind in RAISED:
+        for seed in range(2):
+            adata = generated(1500, 2000, 0.1, seed, kind)
+            scanpy.pp.normalize_total(adata)
+            scanpy.pp.log1p(adata)
+            cells.append((kind, adata, "batch", 2, 1))
+    kinds = list(dict.fromkeys(label for label, *_ in cells))
+    header = ["", *(f"{kind}, {n} genes" for kind in kinds for n in numbers)]
+    rows, judged = [], {}
+    for name, select in tried().items():
+        found = {}
+        for label, adata, batch_key, seeds, divisions in cells:
+            types = adata.obs["type"].to_numpy()
+            for n in numbers:
+                for seed in range(seeds):
+                    genes = np.sort(select(adata, n, batch_key, seed))
+                    # Many know of no seed, and all genes are the same at every number.
+                    panel = (id(adata), genes.tobytes())
+                    if panel not in judged:
+                        part = adata.X[:, genes].toarray()
+                        judged[panel] = accuracies(part, types, divisions)
+                    found.setdefault((label, n), []).append(judged[panel])
+        print(
+            name, {key: np.round(values, 1).tolist() for key, values in found.items()}, flush=True
+        )
+        rows.append(
+            [name, *map(_mean_and_noise, (found[kind, n] for kind in kinds for n in numbers))]
+        )
+    print(markdown_table(header, rows))
+
+
+def _mean_and_noise(values):
+    """Write the mean, and the deviations over panels and over divisions where there are several."""
+    values = np.array(values)
+    over = [values.mean(axis=1).std(), values.std(axis=1).mean()]
+    return f"{values.mean():.1f} ({over[0]:.1f}; {over[1]:.1f})"
+
+
 def compare(adata, numbers, batch_key=None, n_random=5):
     """Print one table for each number of genes."""
     judge = Judge(adata)
@@ -301,6 +439,7 @@ def main():
     parser.add_argument("--density", type=float, default=0.05)
     parser.add_argument("--n", type=int, default=300, help="genes to select with --cells")
     parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=list(WAYS))
+    parser.add_argument("--types", action="store_true", help="types alone, with their noise")
     parser.add_argument("--one", choices=list(WAYS), help=argparse.SUPPRESS)
     parser.add_argument("--file", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -310,6 +449,8 @@ def main():
         measure(given.one, given.file, given.n)
     elif given.cells is not None:
         scale(given.cells, given.genes, given.density, given.n, given.ways)
+    elif given.types:
+        compare_types()
     else:
         import scanpy
 

@@ -70,7 +70,7 @@ figure, ax = plt.subplots(figsize=(9, 3.4), layout="constrained")
 across, down = np.meshgrid(range(len(best)), range(len(means)))
 dots = ax.scatter(
     across, down, s=150 * shares[order].to_numpy() ** 2, c=means[order].to_numpy(), cmap="Blues",
-    edgecolors="gray", linewidths=0.4,
+    vmin=0, edgecolors="gray", linewidths=0.4,
 )  # fmt: skip
 ax.set_xticks(range(len(best)), order, rotation=90, fontsize=8)
 ax.set_yticks(range(len(means)), means.index)
@@ -89,6 +89,8 @@ extended = adata.var_names[adata.var["bsufs_selected"]]
 print("added:", *sorted(set(extended) - set(old)))
 
 # %%
-# Everything is in the object, as with scanpy: the ranks of all genes, and how they came about.
+# Everything is in the object, as with scanpy: the ranks of all genes, and how they came about. Go
+# on with the panel alone, or with ``scanpy.pp.pca(adata, mask_var="bsufs_selected")``.
 print(adata.uns["bsufs"]["params"])
+print(adata[:, adata.var["bsufs_selected"]])
 adata.var["bsufs_rank"].sort_values().head()

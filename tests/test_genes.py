@@ -1,6 +1,7 @@
 """Gene panels: what is selected, what is annotated, and what is refused with its cure."""
 
 import re
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -126,6 +127,54 @@ def test_a_part_of_an_object_is_annotated_and_the_whole_is_not():
     assert (list(adata.var), list(adata.uns)) == ([], [])
 
 
+def test_scanpy_is_not_needed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scanpy", None)
+    adata = counts()
+    genes.select_genes(adata, 10, normalize=True)
+    assert len(selected(adata)) == 10
+
+
+def test_what_was_asked_for_is_recorded_and_can_be_written(tmp_path):
+    adata = normalized()
+    asked = {"must_keep": {"G20"}, "never_keep": iter(["MT-CO1"]), "random_state": 3}
+    genes.select_genes(adata, 10, clusters=[4, 8], adjust_for=adata.obs[["kind"]], **asked)
+    assert "G20" in selected(adata)
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    params = ad.read_h5ad(tmp_path / "a.h5ad").uns["bsufs"]["params"]
+    assert (list(params["must_keep"]), list(params["never_keep"])) == (["G20"], ["MT-CO1"])
+    assert (params["random_state"], list(params["clusters"])) == (3, [4, 8])
+
+
+@pytest.mark.parametrize("is_backed", [False, True])
+def test_batches_and_other_values_are_taken_out_together(is_backed, tmp_path):
+    adata = normalized(batches=3)
+    adata.X = adata.X.toarray()
+    shown = adata.X[:, 0] + adata.X[:, 4]
+    donors = pd.get_dummies(adata.obs["donor"]).to_numpy(dtype=float)
+    fit = np.linalg.lstsq(np.column_stack([donors, shown]), adata.X, rcond=None)[0]
+    cleared = adata.X - np.column_stack([donors, shown]) @ fit
+    expected = bsufs.select(cleared, 8, scale_columns="none")
+    if is_backed:
+        adata.write_h5ad(tmp_path / "a.h5ad")
+        adata = ad.read_h5ad(tmp_path / "a.h5ad", backed="r")
+    genes.select_genes(adata, 8, batch_key="donor", adjust_for=shown, noise_units=False)
+    assert adata.var["bsufs_rank"].tolist()[:8] == expected.ranking_.tolist()[:8]
+    if is_backed:
+        adata.file.close()
+
+
+def test_dask_arrays_are_computed_in_chunks(monkeypatch):
+    array = pytest.importorskip("dask.array", reason="needs the extra dask")
+    monkeypatch.setattr(genes, "_CHUNK_NUMBERS", 60 * 50)
+    adata = normalized()
+    genes.select_genes(adata, 10)
+    blocks = array.from_array(adata.X.toarray(), chunks=(70, 60))
+    for X in (blocks, blocks.map_blocks(sparse.csr_matrix)):
+        adata.X = X
+        genes.select_genes(adata, 10, key_added="blocks")
+        assert selected(adata, "blocks") == selected(adata)
+
+
 class Watched:
     """A matrix in a file that takes down how many rows are read at a time."""
 
@@ -165,7 +214,20 @@ def test_a_backed_file_is_read_in_chunks(tmp_path, monkeypatch):
         assert sum(watched[-1].n_rows) in (3 * 240, 3 * 240 + 1)
         with pytest.raises(ValueError, match="copy=True must have an AnnData in memory"):
             genes.select_genes(backed, 10, normalize=True, copy=True)
+        with pytest.raises(ValueError, match=r"a view must have an AnnData in memory.*to_memory"):
+            genes.select_genes(backed[:100], 10, normalize=True)
         backed.file.close()
+
+
+def test_a_file_that_is_stored_by_genes_is_not_read_whole_behind_the_back(tmp_path):
+    adata = normalized()
+    adata.X = adata.X.tocsc()
+    adata.write_h5ad(tmp_path / "a.h5ad")
+    backed = ad.read_h5ad(tmp_path / "a.h5ad", backed="r")
+    assert "X is stored by genes (CSC). Pass adata.to_memory()" in refusal(
+        genes.select_genes, 5, adata=backed
+    )
+    backed.file.close()
 
 
 def test_genes_are_kept_and_left_out_by_name_pattern_and_filter():
@@ -263,7 +325,7 @@ def refusal(call, *words, **settings):
     ("settings", "said"),
     [
         ({"layer": "logs"}, "layer must be a layer of adata, got 'logs'; there are: 'counts'"),
-        ({"batch_key": "lane"}, "batch_key must be a column of obs, got 'lane'; there are: 'kind'"),
+        ({"batch_key": "lane"}, "must be one column of obs, got 'lane'; there are: 'kind'"),
         ({"layer": "counts"}, "look like counts: whole numbers up to .* Pass normalize=True"),
         ({"normalize": True}, "normalize=True needs counts, .*there are fractions"),
         ({"purpose": "types"}, "purpose must be one of 'clusters'"),
@@ -274,20 +336,34 @@ def refusal(call, *words, **settings):
         ({"must_keep": ["RPS6"], "never_keep": "^RP"}, "no gene in common, but both hold 'RPS6'"),
         ({"must_keep": "^MARK"}, "n counts the genes of must_keep, so it must be at least 12"),
         ({"n": 13, "never_keep": "MARK"}, "n must be at most 8"),
-        ({"n": 2.5}, "n must be a whole number from 1, a share"),
-        ({"min_cells": 1000}, "no gene is left to select"),
-        ({"n": "auto", "min_cells": 1000}, "no gene is left to select"),
+        ({"n": 2.5}, "'n' .* must be an int .* a float in the range \\(0.0, 1.0\\) or .* Got 2.5"),
+        (
+            {"min_cells": 1000},
+            "n must be at most 0, the number of genes that are expressed and pass",
+        ),
+        ({"n": "auto", "min_cells": 1000}, "n must be at most 0, .* got auto. .*, or loosen them"),
         ({"batch_key": "kind1"}, "every batch must have at least two cells, but '1'"),
         ({"batch_key": "same"}, "must tell two batches apart, got one"),
         ({"batch_key": "gaps"}, "must name a batch for every cell"),
-        ({"n": 0}, "n must be a whole number from 1"),
-        ({"n": 1.0}, "n must be .* a share below 1, or 'auto', got 1.0"),
-        ({"n": None}, "n must be .* got None"),
-        ({"n": True}, "n must be .* got True"),
-        ({"n": "many"}, "n must be .* got 'many'"),
-        ({"min_cells": 0.1}, "min_cells must be a whole number of cells, got 0.1"),
-        ({"max_mean": "1"}, "max_mean must be a number, got '1'"),
-        ({"key_added": None}, "key_added must be a string, got None"),
+        ({"n": 0}, "'n' .* must be an int in the range \\[1, inf\\)"),
+        ({"n": 1.0}, "'n' .* Got 1.0"),
+        ({"n": None}, "'n' .* Got None"),
+        ({"n": "many"}, "'n' .* a str among {'auto'}. Got 'many'"),
+        ({"n": 21}, "n must be at most 20"),
+        ({"min_cells": 0.1}, "'min_cells' .* must be an int .* Got 0.1"),
+        ({"max_mean": "1"}, "'max_mean' .* must be a float .* Got '1'"),
+        ({"max_mean": np.nan}, "'max_mean' .* Got nan"),
+        ({"normalize": "no"}, "'normalize' .* must be .*bool.* Got 'no'"),
+        ({"layer": ["counts"]}, "'layer' .* must be an instance of 'str' or None"),
+        ({"batch_key": ["kind", "donor"]}, "'batch_key' .* must be an instance of 'str' or None"),
+        ({"batch_key": "twice"}, "batch_key must be one column of obs, got 'twice'"),
+        ({"key_added": None}, "'key_added' .* Got None"),
+        ({"key_added": "a/b"}, "key_added must be a name under which a file .* got 'a/b'"),
+        ({"key_added": ""}, "key_added must be a name under which a file .* got ''"),
+        ({"purpose": ["clusters"]}, "purpose must be one of 'clusters'"),
+        ({"random_state": "x"}, "'random_state' .* Got 'x'"),
+        ({"groups": [0] * 20}, "groups is about .* bsufs.select\\(adata.to_df\\(\\), n, groups"),
+        ({"adjust_for": ["MARK0"]}, "adjust_for must hold values, one row for each cell"),
         ({"seed": 1}, "ClusterAlignment, which has no parameter 'seed'"),
     ],
 )
@@ -295,7 +371,9 @@ def test_what_is_wrong_is_said_with_its_cure(settings, said):
     adata = normalized(n=60, d=20)
     adata.obs["kind1"] = ["1"] + ["2"] * 59
     adata.obs["same"] = "a"
-    adata.obs["gaps"] = [None] + ["a"] * 59
+    adata.obs["gaps"] = pd.Categorical([None] + ["a"] * 59, categories=["a", "unused"])
+    twice = pd.DataFrame([["a", "b"]] * 60, columns=["twice", "twice"], index=adata.obs_names)
+    adata.obs = pd.concat([adata.obs, twice], axis=1)
     assert re.search(said, refusal(genes.select_genes, **{"n": 5, **settings}, adata=adata))
 
 
@@ -316,10 +394,20 @@ def test_names_that_repeat_gaps_and_foreign_objects_are_refused():
         genes.select_genes(np.eye(3), 2)
     empty = ad.AnnData(obs=pd.DataFrame(index=list("abc")), var=pd.DataFrame(index=list("xy")))
     assert "must have an X to select from" in refusal(genes.select_genes, 2, adata=empty)
+    empty.raw = ad.AnnData(np.ones((3, 2)), obs=empty.obs, var=empty.var)
+    assert "or pass adata.raw.to_adata()" in refusal(genes.select_genes, 2, adata=empty)
+    few = ad.AnnData(np.array([[0.0, 2.0], [3.0, 0.0]], dtype=np.float32))
+    assert "whole numbers up to 3" in refusal(genes.select_genes, 1, adata=few)
+    assert "at least two rows" in refusal(genes.select_genes, 1, adata=few[:1].copy())
     zeros = ad.AnnData(np.zeros((5, 4), dtype=np.float32))
     for normalize in (True, False):
         said = refusal(genes.select_genes, 2, normalize=normalize, adata=zeros)
         assert "got zeros only" in said
+
+
+def test_the_door_for_tables_points_to_that_for_cells():
+    with pytest.raises(TypeError, match=r"got an AnnData object. Use bsufs\.genes\.select_genes"):
+        bsufs.select(normalized(n=60, d=20), 5)
 
 
 def test_reconstruction_says_how_much_memory_it_would_need(monkeypatch):

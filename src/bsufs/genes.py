@@ -9,15 +9,25 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
 import bsufs
 from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Array, Indices, Mask
 from bsufs.purposes import selector_for
+from bsufs.selectors._base import NUMBER_OF_FEATURES
 from bsufs.selectors._columns import feature_mask, matching
+from bsufs.selectors._dask_input import is_dask
 from bsufs.selectors._data import FitData
-from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side, with_regressors
-from bsufs.selectors._validation import non_finite
+from bsufs.selectors._nuisance import (
+    KnownColumns,
+    Nuisance,
+    given_regressors,
+    names_columns,
+    side_by_side,
+    with_regressors,
+)
+from bsufs.selectors._validation import non_finite, require_two_rows
 from bsufs.tables._arrays import Entries
 from bsufs.tables._prepare import usual_deviations
 
@@ -25,9 +35,19 @@ from bsufs.tables._prepare import usual_deviations
 _CHUNK_NUMBERS = 2**24
 # So many genes are looked at in the end, as scanpy does, or so many for each that is selected.
 _MOST_GENES, _FOR_EACH = 2000, 5
-# Parameters that are written down in the object.
-_RECORDED = {"purpose", "n", "layer", "batch_key", "must_keep", "never_keep", "min_cells"}
-_RECORDED |= {"max_mean", "normalize"}
+# Everything else is written down in the object.
+_NOT_RECORDED = {"adata", "key_added", "copy", "parameters"}
+_CONSTRAINTS: dict[str, list[Any]] = {
+    "n": NUMBER_OF_FEATURES,
+    "layer": [str, None],
+    "batch_key": [str, None],
+    "min_cells": [Interval(Integral, 0, None, closed="left"), None],
+    "max_mean": [Interval(Real, -np.inf, np.inf, closed="both"), None],
+    "normalize": ["boolean"],
+    "noise_units": ["boolean", None],
+    "key_added": [str],
+    "copy": ["boolean"],
+}
 
 
 def select_genes(
@@ -97,7 +117,7 @@ def select_genes(
     Notes
     -----
     Genes of `must_keep` pass every filter. Genes that are zero in all cells are left out. Counts
-    are recognized as whole numbers, none below zero and some above 10.
+    are recognized as whole numbers, none below zero and some above 1.
 
     Logarithms of counts vary most where counting noise does, whether genes tell anything or not.
     `noise_units` divide by the running median of standard deviations over 20 groups of genes with
@@ -116,40 +136,39 @@ def select_genes(
     >>> adata.var_names[adata.var["bsufs_selected"]].size
     8
     """
-    given = {name: value for name, value in locals().items() if name in _RECORDED}
+    validate_parameter_constraints(_CONSTRAINTS, locals(), "select_genes")
+    given = {name: value for name, value in locals().items() if name not in _NOT_RECORDED}
+    adjust_for = parameters.pop("adjust_for", None)
+    selector = _selector(purpose, parameters)
+    _check_object(adata, key_added, copy)
     cells, names = _Cells.of(adata, layer), adata.var_names
-    _check_names(names)
-    _check_kinds(n, min_cells, max_mean, key_added)
-    forced = _genes("must_keep", must_keep, names)
-    barred = _genes("never_keep", never_keep, names)
-    _require_apart(forced, barred, names)
-    batches = _batches(adata, batch_key)
-    if copy and cells.is_backed:
-        raise ValueError(
-            "copy=True must have an AnnData in memory, got a backed one. Leave copy out, or pass "
-            "adata.to_memory()."
-        )
+    forced, barred = _kept_and_barred(must_keep, never_keep, names)
+    known = np.hstack([_batches(adata, batch_key), _values(adjust_for, adata.n_obs)])
     counted = _Counted.of(cells, names)
-    if counted.must_be_normalized(normalize):
+    counted.check(normalize)
+    if normalize:
         cells = replace(cells, size_factors=counted.size_factors())
     means, variances = cells.moments()
     candidates = ~barred & (counted.n_expressing >= max(min_cells or 0, 1))
     if max_mean is not None:
         candidates &= means <= max_mean
     genes = np.flatnonzero(candidates | forced)
-    if isinstance(n, float):
+    if not isinstance(n, str | Integral):
         n = max(1, round(n * genes.size))
     _check_number(n, genes.size, forced)
     noise_units = purpose == "clusters" if noise_units is None else noise_units
-    given["noise_units"] = noise_units = noise_units and counted.entries.least >= 0
+    noise_units = noise_units and counted.entries.least >= 0
     if noise_units:
         noise = usual_deviations(means, variances)
         cells, variances = replace(cells, units=noise), variances / noise**2
     genes = _most_variable(genes, variances, forced, n)
-    if forced.any():
-        parameters["must_keep"] = np.flatnonzero(forced[genes]).tolist()
-    selector: Any = selector_for(purpose, n, **parameters)
-    _fit(selector, cells, genes, batches)
+    must = np.flatnonzero(forced[genes]).tolist()
+    selector.set_params(n_features_to_select=n, must_keep=must or None)
+    _fit(selector, cells, genes, known)
+    given |= parameters | {"noise_units": noise_units}
+    for parameter, named in (("must_keep", forced), ("never_keep", barred)):
+        if not isinstance(given[parameter], str):
+            given[parameter] = names[named].astype(str).tolist() or None
     annotated = adata.copy() if copy else adata
     _annotate(annotated, selector, genes, key_added, given)
     return annotated if copy else None
@@ -168,18 +187,22 @@ class _Cells:
 
     @classmethod
     def of(cls, adata: Any, layer: str | None) -> _Cells:
-        if not all(hasattr(adata, name) for name in ("X", "layers", "obs", "var_names", "uns")):
-            raise TypeError(
-                f"adata must be an AnnData object, got {type(adata).__name__}. For a table use "
-                "bsufs.select."
-            )
         if layer is not None and layer not in adata.layers:
             there = ", ".join(map(repr, adata.layers)) or "none"
             raise ValueError(f"layer must be a layer of adata, got {layer!r}; there are: {there}.")
         matrix = adata.X if layer is None else adata.layers[layer]
         if matrix is None:
-            raise ValueError("adata must have an X to select from, got none. Name a layer.")
+            raise ValueError(
+                "adata must have an X to select from, got none. Name a layer, or pass "
+                "adata.raw.to_adata() where that has one."
+            )
         is_backed = bool(adata.isbacked) and layer is None
+        if is_backed and getattr(matrix, "format", "csr") == "csc":
+            raise ValueError(
+                "a backed adata must be stored by cells (CSR) to be read in chunks of cells, but X "
+                "is stored by genes (CSC). Pass adata.to_memory(), or write X.tocsr() to a file."
+            )
+        require_two_rows(matrix.shape[0])
         # Rows of a matrix that is stored by columns are slow to come by.
         return cls(matrix.tocsr() if sparse.issparse(matrix) else matrix, is_backed)
 
@@ -191,6 +214,7 @@ class _Cells:
         for start in range(0, n, size):
             rows = slice(start, min(start + size, n))
             X = self.matrix[rows]
+            X = X.compute() if is_dask(X) else X
             X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
             X = X if genes.size == d else X[:, genes]
             if self.size_factors is not None:
@@ -210,12 +234,9 @@ class _Cells:
         n, d = self.matrix.shape
         total, squares = np.zeros(d), np.zeros(d)
         for _, X in self.chunks():
-            if sparse.issparse(X):
-                total += np.bincount(X.indices, X.data, d)
-                squares += np.bincount(X.indices, np.square(X.data, dtype=np.float64), d)
-            else:
-                total += X.sum(axis=0, dtype=np.float64)
-                squares += np.einsum("ij,ij->j", X, X, dtype=np.float64)
+            X = X.astype(np.float64)
+            total += X.sum(axis=0)
+            squares += (X**2).sum(axis=0)
         return total / n, np.maximum(squares / n - (total / n) ** 2, 0.0)
 
 
@@ -228,9 +249,9 @@ def _times(X: Any, factors: Array, axis: int) -> Any:
     return sparse.csr_array(((X.data * each).astype(kind), X.indices, X.indptr), shape=X.shape)
 
 
-def _most_variable(genes: Indices, variances: Array, forced: Mask, n: int | float | str) -> Indices:
+def _most_variable(genes: Indices, variances: Array, forced: Mask, n: Any) -> Indices:
     """Return the genes to look at, in their order: those that vary most."""
-    most = _MOST_GENES if isinstance(n, str) else max(_MOST_GENES, _FOR_EACH * int(n))
+    most = _MOST_GENES if n == "auto" else max(_MOST_GENES, _FOR_EACH * n)
     first = np.lexsort((genes, -variances[genes], ~forced[genes]))[:most]
     return np.sort(genes[first])
 
@@ -254,23 +275,21 @@ class _Counted:
             if wrong is not None:
                 raise wrong.moved(rows.start, 0).error(names)
             found.entries.add(X)
-            found.per_cell[rows] = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
-            if sparse.issparse(X):
-                found.n_expressing += np.bincount(X.indices[X.data != 0], minlength=d)
-            else:
-                found.n_expressing += np.count_nonzero(X, axis=0)
+            found.per_cell[rows] = X.sum(axis=1, dtype=np.float64)
+            found.n_expressing += (X != 0).sum(axis=0)
         return found
 
-    def must_be_normalized(self, wanted: bool) -> bool:
-        """Return what is wanted, or say that counts are not where they should be."""
+    def check(self, normalize: bool) -> None:
+        """Say where counts are not where they should be, or there is nothing at all."""
         entries = self.entries
-        if not wanted and entries.look_like_counts:
+        # Zeros and ones may stand for something else than counts.
+        if not normalize and entries.may_be_counts and entries.largest > 1:
             raise ValueError(
                 "adata must hold log-normalized expression, but its entries look like counts: "
                 f"whole numbers up to {entries.largest:g}. Pass normalize=True, name the layer "
                 "with the logarithms, or call scanpy.pp.normalize_total and scanpy.pp.log1p first."
             )
-        if wanted and not entries.may_be_counts:
+        if normalize and not entries.may_be_counts:
             least = entries.least
             got = "fractions" if least >= 0 else f"a smallest entry of {least:g}"
             raise ValueError(
@@ -279,7 +298,6 @@ class _Counted:
             )
         if not self.n_expressing.any():
             raise ValueError("adata must hold expression, got zeros only. Nothing can be selected.")
-        return wanted
 
     def size_factors(self) -> Array:
         """Return them as scanpy does: in units of the median over cells that have any count."""
@@ -287,7 +305,25 @@ class _Counted:
         return np.where(factors > 0, factors, 1.0)
 
 
-def _check_names(names: Any) -> None:
+def _selector(purpose: str, parameters: dict[str, Any]) -> Any:
+    """Return the selector with parameters that need no genes, checked before any is looked at."""
+    for name in {"groups", "costs", "budget"} & set(parameters):
+        raise TypeError(
+            f"{name} is about the columns of a table. Use bsufs.select(adata.to_df(), n, "
+            f"{name}=...)."
+        )
+    selector: Any = selector_for(purpose, **parameters)
+    selector._validate_params()
+    return selector
+
+
+def _check_object(adata: Any, key_added: str, copy: bool) -> None:
+    if not all(hasattr(adata, name) for name in ("X", "layers", "obs", "var_names", "uns")):
+        raise TypeError(
+            f"adata must be an AnnData object, got {type(adata).__name__}. For a table use "
+            "bsufs.select."
+        )
+    names = adata.var_names
     if not names.is_unique:
         twice = names[names.duplicated()].unique()
         raise ValueError(
@@ -295,53 +331,47 @@ def _check_names(names: Any) -> None:
             f"{f' (and {twice.size - 1} others do)' if twice.size > 1 else ''}. Call "
             "adata.var_names_make_unique() first."
         )
+    # Files hold annotations by name, in folders.
+    if not key_added.strip(".") or set(key_added) & set("/\0"):
+        raise ValueError(
+            "key_added must be a name under which a file can hold annotations, with no '/', got "
+            f"{key_added!r}."
+        )
+    if adata.isbacked and (copy or adata.is_view):
+        what = "copy=True" if copy else "a view"
+        raise ValueError(
+            f"{what} must have an AnnData in memory, got a backed one. Pass the whole object "
+            "without copy, or call to_memory() first."
+        )
 
 
-def _check_kinds(n: Any, min_cells: Any, max_mean: Any, key_added: Any) -> None:
-    is_number = isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 1
-    is_share = isinstance(n, float) and 0.0 < n < 1.0
-    if not (is_number or is_share or (isinstance(n, str) and n == "auto")):
-        raise ValueError(f"n must be a whole number from 1, a share below 1, or 'auto', got {n!r}.")
-    if min_cells is not None and not isinstance(min_cells, Integral):
-        raise ValueError(f"min_cells must be a whole number of cells, got {min_cells!r}.")
-    if max_mean is not None and not isinstance(max_mean, Real):
-        raise ValueError(f"max_mean must be a number, got {max_mean!r}.")
-    if not isinstance(key_added, str):
-        raise ValueError(f"key_added must be a string, got {key_added!r}.")
-
-
-def _genes(parameter: str, wanted: str | Sequence[str] | None, names: Any) -> Mask:
-    """Return the genes that a list names or a regular expression matches."""
+def _kept_and_barred(must_keep: Any, never_keep: Any, names: Any) -> tuple[Mask, Mask]:
+    """Return the genes that lists name or regular expressions match."""
     as_text = names.astype(str)
-    if isinstance(wanted, str):
-        return matching(parameter, wanted, as_text)
-    return feature_mask(parameter, wanted, names.size, as_text)
-
-
-def _require_apart(forced: Mask, barred: Mask, names: Any) -> None:
+    forced, barred = (
+        matching(parameter, wanted, as_text)
+        if isinstance(wanted, str)
+        else feature_mask(parameter, wanted, names.size, as_text)
+        for parameter, wanted in (("must_keep", must_keep), ("never_keep", never_keep))
+    )
     both = names[forced & barred]
     if both.size:
         raise ValueError(
             f"must_keep and never_keep must have no gene in common, but both hold {str(both[0])!r}"
             f"{f' and {both.size - 1} others' if both.size > 1 else ''}. Take it out of one."
         )
+    return forced, barred
 
 
 def _check_number(n: int | float | str, n_candidates: int, forced: Mask) -> None:
     n_forced = int(np.count_nonzero(forced))
-    if n_candidates == 0:
-        raise ValueError(
-            "no gene is left to select: never_keep, min_cells and max_mean leave out all that are "
-            "expressed. Loosen them."
-        )
-    if isinstance(n, str):
-        return
-    if n > n_candidates:
+    asked = max(1, n_forced) if isinstance(n, str) else n
+    if asked > n_candidates:
         raise ValueError(
             f"n must be at most {n_candidates}, the number of genes that are expressed and pass "
             f"never_keep, min_cells and max_mean, got {n}. Ask for fewer, or loosen them."
         )
-    if n < n_forced:
+    if asked < n_forced:
         raise ValueError(
             f"n counts the genes of must_keep, so it must be at least {n_forced}, got {n}. Ask for "
             "more, or shorten must_keep."
@@ -352,9 +382,9 @@ def _batches(adata: Any, key: str | None) -> Array:
     """Return a column for each batch but one, none without a key."""
     if key is None:
         return np.empty((adata.n_obs, 0))
-    if key not in adata.obs:
+    if list(adata.obs.columns).count(key) != 1:
         there = ", ".join(map(repr, adata.obs.columns)) or "none"
-        raise ValueError(f"batch_key must be a column of obs, got {key!r}; there are: {there}.")
+        raise ValueError(f"batch_key must be one column of obs, got {key!r}; there are: {there}.")
     if adata.obs[key].isna().any():
         raise ValueError(
             f"batch_key {key!r} must name a batch for every cell, but some have none. Fill them, "
@@ -373,21 +403,36 @@ def _batches(adata: Any, key: str | None) -> Array:
     return side_by_side({key: of_cells}, of_cells.size, None)
 
 
-def _fit(selector: Any, cells: _Cells, genes: Indices, batches: Array) -> None:
+def _values(adjust_for: Any, n_cells: int) -> Array:
+    """Return further columns to adjust for, none without any."""
+    if adjust_for is None:
+        return np.empty((n_cells, 0))
+    if names_columns(adjust_for):
+        raise ValueError(
+            f"adjust_for must hold values, one row for each cell, got the names {adjust_for!r}. "
+            "Pass columns of obs, such as adata.obs[['S_score']]."
+        )
+    return given_regressors(adjust_for, n_cells, None)
+
+
+def _fit(selector: Any, cells: _Cells, genes: Indices, regressors: Array) -> None:
     """Select among some genes."""
     is_dense_file = cells.is_backed and not sparse.issparse(cells.matrix[:1])
     takes_sparse = selector.__sklearn_tags__().input_tags.sparse
     if is_dense_file and takes_sparse:
-        if batches.size:
-            behind = range(genes.size, genes.size + batches.shape[1])
-            selector.set_params(adjust_for=list(behind))
+        behind = list(range(genes.size, genes.size + regressors.shape[1]))
+        selector.set_params(adjust_for=behind or None)
         chunks = (X for _, X in cells.chunks(genes))
-        selector.fit_batches(with_regressors(chunks, batches))
+        selector.fit_batches(with_regressors(chunks, regressors))
         return
-    X = cells.of_genes(genes) if takes_sparse else _dense(cells, genes)
+    if not takes_sparse:
+        _require_memory_for(cells.matrix.shape[0], genes.size)
+    X = cells.of_genes(genes)
+    if not takes_sparse:
+        X = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
     centered = np.full(genes.size, bool(selector.get_params().get("center_rows")))
     known = KnownColumns(np.zeros(genes.size, dtype=bool), centered)
-    nuisance = Nuisance(known, batches) if batches.size or centered.any() else None
+    nuisance = Nuisance(known, regressors) if regressors.size or centered.any() else None
     data: Any = FitData(X, nuisance=nuisance)
     if not isinstance(selector.n_features_to_select, str):
         # Nobody asks how much the genes explain, which takes longer than to select them.
@@ -395,37 +440,27 @@ def _fit(selector: Any, cells: _Cells, genes: Indices, batches: Array) -> None:
     selector.fit(data)
 
 
-def _dense(cells: _Cells, genes: Indices) -> Array:
-    """Return genes as a dense array, if there is room."""
-    n = cells.matrix.shape[0]
-    needed, free = 3 * 8 * n * genes.size, available_memory()
+def _require_memory_for(n: int, d: int) -> None:
+    needed, free = 3 * 8 * n * d, available_memory()
     if needed > free:
         raise ValueError(
-            f"this purpose needs {n} cells x {genes.size} genes as a dense array, with working "
-            f"copies {size_in_words(needed)}, but {size_in_words(free)} of memory is available. "
-            "Use another purpose, or leave out genes with min_cells."
+            f"this purpose needs {n} cells x {d} genes as a dense array, with working copies "
+            f"{size_in_words(needed)}, but {size_in_words(free)} of memory is available. Use "
+            "another purpose, or leave out genes with min_cells."
         )
-    X = np.empty((n, genes.size))
-    for rows, chunk in cells.chunks(genes):
-        X[rows] = chunk.toarray() if sparse.issparse(chunk) else chunk
-    return X
 
 
 def _annotate(adata: Any, selector: Any, genes: Indices, key: str, given: dict[str, Any]) -> None:
     """Set all annotations; everything that may fail has happened before."""
-    d = adata.n_vars
-    selected = np.zeros(d, dtype=bool)
-    ranks, scores = np.full(d, np.nan), np.full(d, np.nan)
-    selected[genes] = selector.support_[: genes.size]
-    ranks[genes] = selector.ranking_[: genes.size]
-    scores[genes] = selector.scores_[: genes.size]
-    found = {f"{key}_selected": selected, f"{key}_rank": ranks, f"{key}_score": scores}
+    found: dict[str, Any] = {f"{key}_selected": np.zeros(adata.n_vars, dtype=bool)}
+    found |= {f"{key}_{name}": np.full(adata.n_vars, np.nan) for name in ("rank", "score")}
+    fitted = (selector.support_, selector.ranking_, selector.scores_)
+    for column, values in zip(found.values(), fitted, strict=True):
+        column[genes] = values[: genes.size]
     var = adata.var.assign(**found)
+    # Of what is not there, or no text and no number, nothing can be written to a file.
     params = {
-        name: value if np.ndim(value) == 0 else [str(one) for one in value]
-        for name, value in given.items()
-        # What is not there cannot be written to a file.
-        if value is not None
+        name: value for name, value in given.items() if np.asarray(value).dtype.kind in "biufU"
     }
     method = {"selector": type(selector).__name__, "version": bsufs.__version__}
     adata.var = var

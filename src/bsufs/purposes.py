@@ -28,7 +28,7 @@ PURPOSES: dict[str, type[BaseSelector]] = {
 
 def selector_for(purpose: str, k: int | float | str = "auto", **parameters: Any) -> BaseSelector:
     """Return the selector of a purpose, not fitted yet."""
-    if purpose not in PURPOSES:
+    if purpose not in list(PURPOSES):
         raise ValueError(
             f"purpose must be one of {', '.join(map(repr, PURPOSES))}, got {purpose!r}."
         )
@@ -106,6 +106,11 @@ def select(
     if scale_columns not in ("auto", "none", "standard"):
         raise ValueError(
             f"scale_columns must be 'auto', 'none' or 'standard', got {scale_columns!r}."
+        )
+    if hasattr(X, "var_names"):
+        raise TypeError(
+            "X must be a table, got an AnnData object. Use bsufs.genes.select_genes(adata, n), or "
+            "pass adata.to_df()."
         )
     selector = selector_for(purpose, k, **parameters)
     asked: dict[str, Any] = {"ignore": ignore, "kinds": kinds or {}, "missing": missing}

@@ -63,6 +63,10 @@ def test_a_batch_does_not_decide(invoke, cells, tmp_path):
     assert result.status == 0, result.err
     assert all(name.startswith("MARK") for name in result.out.split())
     assert "'lane'" in invoke(*words, "--batch-key", "lane").err
+    adata.obs["gaps"] = pd.Categorical(["x", "y", None] * 30)
+    adata.write_h5ad(tmp_path / "two.h5ad")
+    said = invoke(*words, "--batch-key", "gaps").err
+    assert "'gaps' must have a value in every row, but 30 are missing, the first in row 3" in said
 
 
 def test_genes_count_in_units_of_noise_where_clusters_are_sought(invoke, tmp_path):

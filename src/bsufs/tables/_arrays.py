@@ -89,7 +89,10 @@ class ArrayRows(Rows):
         part = self.matrix(wanted)
         dense = part.toarray() if sparse.issparse(part) else part
         columns = self._vectors | dict(zip(wanted, dense.T, strict=True))
-        yield pa.record_batch([pa.array(columns[name]) for name in names], names=list(names))
+        chosen = [columns[name] for name in names]
+        # Gaps in text are NaN for pandas.
+        arrays = [pa.array(column, from_pandas=column.dtype == object) for column in chosen]
+        yield pa.record_batch(arrays, names=list(names))
 
 
 def array_rows(file: RawFile, kind: str, array: str | None, names_from: str | None) -> ArrayRows:
