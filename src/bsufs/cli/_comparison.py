@@ -11,9 +11,8 @@ import numpy as np
 
 from bsufs._typing import Indices
 from bsufs.cli import _methods as methods
-from bsufs.cli._clustering import Classes, cluster
 from bsufs.cli._console import complain
-from bsufs.cli._input import Input, selected_best_first
+from bsufs.cli._input import Classes, Input, cluster, selected_best_first
 from bsufs.cli._limit import TOO_SLOW, within
 from bsufs.cli._options import one_of
 from bsufs.metrics import redundancy
@@ -127,7 +126,7 @@ class Judge:
             "overlap": len(np.intersect1d(chosen, first)) / len(np.union1d(chosen, first)),
         }
         if self.classes is not None:
-            measures |= cluster(self.found.seen.X[:, chosen], self.classes, self.seed)
+            measures |= cluster(self.found.data.cleared.X[:, chosen], self.classes, self.seed)
         return measures
 
 
@@ -137,7 +136,7 @@ def run_method(
     """Select with one method and measure it; where it fails, say so in its line."""
     try:
         fresh = [
-            methods.make_selector(name, number, seed=judge.seed + draw, jobs=judge.jobs)
+            methods.make_selector(name, number, judge.seed + draw, judge.jobs)
             for draw in range(_BASELINE_DRAWS if name == BASELINE else 1)
         ]
         data = judge.data_for(fresh[0])
