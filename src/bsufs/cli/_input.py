@@ -110,9 +110,10 @@ class Input:
         """Compute the scatter of a table that is held, which whoever selects needs."""
         _ = self.data.scatter
         if not self.data.variances.any():
+            without = " without what --adjust-for and --center-rows take off"
             raise ValueError(
-                f"{self.table.source}: every column is constant (without what --center-rows and "
-                "--adjust-for take off). There is nothing to select."
+                f"{self.table.source}: every column is constant"
+                f"{'' if self.nuisance is None else without}. There is nothing to select."
             )
 
     def require_two_rows(self) -> None:
@@ -270,9 +271,9 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
 def _may_be_turned(table: Table) -> bool:
     """Return whether the rows of a table look like features."""
     n_rows = table.n_rows or 0
-    unique = [column for column in table.columns if column.why == "it is different in every row"]
     many = n_rows >= max(_MANY_ROWS, _TIMES_AS_MANY * table.n_features)
-    return many and bool(unique or table.rows.row_names)
+    named = any(column.kind == "left out" and "different" in column.why for column in table.columns)
+    return many and (named or bool(table.rows.row_names))
 
 
 def _nuisance(given: Any, table: Table, groups: Groups) -> Nuisance | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bsufs.cli import _options as options
-from bsufs.cli._console import Console, as_csv, dump, examples, print_table
+from bsufs.cli._console import Console, as_csv, dump, print_table
 from bsufs.cli._options import option
 
 if TYPE_CHECKING:
@@ -16,55 +16,52 @@ if TYPE_CHECKING:
     from bsufs.cli._input import Input
 
 # What `bsufs select` does comes first: the others are compared with it.
-DEFAULT_METHODS = (
-    "ClusterAlignment,BSUFS,ColumnSubset,NeighborAlignment,LaplacianScore,MaxVariance,"
-    "PCARowNorms,RandomSelector"
-)
+DEFAULT_METHODS = [
+    "ClusterAlignment",
+    "BSUFS",
+    "ColumnSubset",
+    "NeighborAlignment",
+    "LaplacianScore",
+    "MaxVariance",
+    "PCARowNorms",
+    "RandomSelector",
+]
 FAILED_STATUS = 2
-_EPILOG = examples(
-    "bsufs compare genes.csv -k 50 --ignore patient --label type",
-    "bsufs compare table.parquet -k 20 --methods BSUFS,MCFS --csv comparison.csv",
-    "bsufs compare table.csv -k 20 --report page.html",
-)
+_EXAMPLES = """
+bsufs compare table.csv -k 50                      # eight methods
+bsufs compare table.csv -k 50 --label type         # judged by known classes, too
+bsufs compare table.csv -k 50 --report page.html   # and a page on the first of them
+bsufs compare table.csv -k 50 --methods BSUFS,MCFS --csv comparison.csv
+"""
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    options.add_command(app, compare, CompareOptions, _EPILOG)
+    options.add_command(app, compare, (CompareOptions,), _EXAMPLES)
 
 
 class CompareOptions:
-    """What this command alone knows."""
+    """Options."""
 
     methods: list[str] | None = option(
         "NAMES",
-        "Methods, the first being what others are compared with. By default "
-        f"{DEFAULT_METHODS.replace(',', ', ')}.",
-        show_default=False,
-        callback=lambda words: options.parse_names(words or [DEFAULT_METHODS]),
+        f"Methods, the others compared with the first; by default {', '.join(DEFAULT_METHODS)}.",
+        callback=lambda words: options.parse_names(words) if words else DEFAULT_METHODS,
     )
-    csv_file: str | None = option("FILE", "The table; - to print.", "--csv")
+    csv_file: str | None = option("FILE", "Write the comparison as CSV.", "--csv")
 
 
 def compare(given: Any) -> None:
-    """Run several methods and show speed, explained variance, redundancy and overlap.
+    """Compare several methods on one table, with random columns as a baseline.
 
-    Explained is the share of the variance that regression on the selected columns explains,
-    redundancy their mean absolute correlation, overlap the Jaccard index with the first method.
-    The seconds leave out the scatter matrix, which is computed once for all methods.
-    JSON, CSV and the report hold two more: what the columns explain of rows held out, and how far
-    k-means on them finds the clusters that it finds on all columns. Random columns are the mean of
-    ten draws.
+    It shows the seconds each takes (without the scatter matrix, which all share), the share of the
+    variance that regression on the selected columns explains, their redundancy (mean absolute
+    correlation), how many of the nearest rows stay neighbors, and the overlap with the first method
+    (Jaccard index). JSON, CSV and the report also have the share explained of rows held out, and
+    how far k-means finds the clusters that it finds on all columns.
 
-    On more than 4096 rows, methods that look for neighbors are compared on a random sample, and so
-    is what needs more than the scatter; the output says where, and --all-rows takes all rows.
-
-    With --adjust-for and --center-rows all methods and measures see the data without what these
-    take off.
-
-    With -k auto the first method decides how many features all of them select. A method that
-    fails, or takes longer than --limit, is reported, and the others go on. The report is that of
-    the first method, with the comparison.
+    With -k auto the first method decides how many columns all of them select. A method that fails,
+    or takes longer than --limit, is reported, and the others go on.
     """
     if len(given.numbers) > 1:
         raise ValueError(

@@ -58,7 +58,7 @@ class EvaluationData:
 
     def __init__(self, X: Any, random_state: int = 0) -> None:
         self.fit_data = X if isinstance(X, FitData) else FitData(check_array(X, dtype=np.float64))
-        self.X: Array = check_array(self.fit_data.cleared.X, dtype=np.float64)
+        self.X: Array = in_safe_units(self.fit_data.cleared.X)
         self.random_state = random_state
         self._copy = cache(self._copy)  # type: ignore[method-assign] # once each
         # Two criteria look at the clusterings of a set, and every set is compared with all columns.
@@ -102,7 +102,7 @@ class EvaluationData:
 
     def _copy(self, permutation: int) -> tuple[Array, Array, Array]:
         """Return centered or shuffled data X, Y of no more columns with YY' = XX', and Y'X."""
-        X = in_safe_units(self.X[:, self.fit_data.order])
+        X = self.X[:, self.fit_data.order]
         X -= X.mean(axis=0)
         if permutation:
             X = np.random.default_rng([self.random_state, permutation]).permuted(X, axis=0)

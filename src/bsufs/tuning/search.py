@@ -152,7 +152,7 @@ class LabelFreeSearch(WrappingSelector):
         for criterion in criteria:
             if isinstance(criterion, RankMean):
                 values[criterion.name] = criterion.combine(values)
-        counts = np.count_nonzero(supports, axis=1)
+        counts = np.array([self._groups.count(support) for support in supports])
         quality = oriented(decisive, values[decisive.name])
         best = _best(quality, counts, self.tolerance)
         # The one that is taken comes first among equals.
