@@ -181,3 +181,17 @@ def test_numbers_of_any_size_are_compared_without_a_warning(invoke, tmp_path):
     result = invoke("compare", path, "-k", 2)
     assert result.status == 0
     assert "warning" not in result.err
+
+
+def test_overlap_counts_a_category_as_one_column(invoke, tmp_path):
+    rng = np.random.default_rng(0)
+    path, found = tmp_path / "t.csv", tmp_path / "r.json"
+    colors, sizes = (rng.choice(list(names), 60) for names in ("abcd", "uvw"))
+    rows = [f"{c},{s},{x:.3f},{y:.3f}" for c, s, (x, y) in
+            zip(colors, sizes, rng.standard_normal((60, 2)), strict=True)]  # fmt: skip
+    path.write_text("\n".join(["color,size,x,y", *rows]) + "\n")
+    words = ("--methods", "BSUFS,MaxVariance,ColumnSubset", "--json", found)
+    assert invoke("compare", path, "-k", 2, *words).status == 0
+    overlaps = {row["overlap"] for row in json.loads(found.read_text())["methods"]}
+    assert overlaps <= {0.0, 1 / 3, 1.0}
+    assert len(overlaps) > 1

@@ -334,7 +334,7 @@ def test_auto_says_what_decided(invoke, table):
     result = invoke("select", table, *OTHERS, "--json", "-")
     curve = json.loads(result.out)["agreement_curve"]
     assert len(curve["n_features_to_select"]) == len(curve["agreement"])
-    assert "clusters agree with those of all columns by" in result.err
+    assert "auto keeps the fewest columns that show the clusters it looked for" in result.err
 
 
 def test_alternatives_are_shown_and_written(invoke, table, tmp_path):

@@ -36,14 +36,15 @@ def column_groups(given: Any, table: Table) -> Groups:
 
 
 def column_costs(given: Any, table: Table, groups: Groups) -> list[float] | None:
-    """Return what each column of the matrix costs; those of a category share its cost."""
-    if (given.costs is None) != (given.budget is None):
+    """Return what each feature costs, None where nothing does."""
+    path = vars(given).get("costs")
+    if (path is None) != (vars(given).get("budget") is None):
         raise ValueError("--costs and --budget must be given together.")
-    if given.costs is None:
+    if path is None:
         return None
     costs = np.full(table.n_features, np.nan)
     places = _places(table, groups)
-    for where, name, cost in _pairs(given.costs, "column", "cost"):
+    for where, name, cost in _pairs(path, "column", "cost"):
         features = _known(name, places, where)
         try:
             costs[features] = float(cost) / len(features)
@@ -52,11 +53,9 @@ def column_costs(given: Any, table: Table, groups: Groups) -> list[float] | None
     if np.isnan(costs).any():
         name = table.names[int(np.isnan(costs).argmax())]
         raise ValueError(
-            f"{given.costs}: every column must have a cost, got none for {name!r}. Add it; "
-            "what is never kept may cost 1."
+            f"{path}: every column must have a cost, got none for {name!r}. Add it; what is never "
+            "kept may cost 1."
         )
-    if table.groups is not None:
-        costs = (costs / np.bincount(table.groups))[table.groups]
     return [float(cost) for cost in costs]
 
 

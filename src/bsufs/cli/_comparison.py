@@ -117,13 +117,15 @@ class Judge:
 
     def _measures(self, chosen: Indices, first: Indices) -> dict[str, float]:
         columns, found = self._evaluation.columns(chosen), self.found.data
+        # A category is one column, however many it has in the matrix.
+        own, others = (self.found.table.by_feature(one)[0] for one in (chosen, first))
         measures = {
             "explained_variance": float(found.scatter.explained_curve(found.place[chosen])[-1]),
             "held_out": HeldOutReconstruction().judge(self._evaluation, columns),
             "redundancy": redundancy(self._evaluation.X[:, chosen]),
             "agreement": ClusteringAgreement().judge(self._evaluation, columns),
             "neighbors": NeighborOverlap().judge(self._evaluation, columns),
-            "overlap": len(np.intersect1d(chosen, first)) / len(np.union1d(chosen, first)),
+            "overlap": np.intersect1d(own, others).size / np.union1d(own, others).size,
         }
         if self.classes is not None:
             measures |= cluster(self.found.data.cleared.X[:, chosen], self.classes, self.seed)

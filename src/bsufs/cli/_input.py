@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bsufs._memory import available_memory, parse_size, size_in_words
+from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Indices
 from bsufs.cli._columns import Groups, column_groups, features_named
 from bsufs.cli._console import Console
@@ -224,10 +224,6 @@ def _scale(given: Any) -> str:
 
 def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
     """Open a table as the options of a command say; whole where something needs that."""
-    try:
-        given.memory = None if given.memory is None else parse_size(given.memory)
-    except ValueError as error:
-        raise ValueError(f"--memory: {error}") from error
     with console.busy(f"reading {given.table}"):
         table = open_table(
             given.table, whole_for=whole_for, progress=console.progress, **read_as(given)

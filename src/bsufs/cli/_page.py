@@ -6,10 +6,8 @@ import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from bsufs._threads import at_most_threads
-from bsufs.cli._columns import KEPT
+from bsufs.cli._columns import KEPT, column_costs, features_named
 from bsufs.cli._input import Input, read_as
 from bsufs.tables import open_table
 
@@ -69,26 +67,18 @@ def python_lines(given: Any, found: Input, selector: Any) -> str:
 
 def _parameters(given: Any, found: Input, selector: Any) -> dict[str, Any]:
     """Return the parameters of a selector, those of columns by their names in the table."""
-    table, own = found.table, selector.get_params(deep=False)
-    parameters = {name: value for name, value in own.items() if name != "groups"}
-    names = np.array(table.names, dtype=object)
+    table, names = found.table, found.table.names
+    costs = column_costs(given, table, found.groups)
+    by_name = {
+        "groups": {label: [names[one] for one in found.groups[label]] for label in found.groups},
+        "costs": None if costs is None else dict(zip(names, costs, strict=True)),
+        "adjust_for": given.adjust_for,
+        "center_rows": given.center_rows,
+    }
     for option in KEPT:
-        if own.get(option) is not None:
-            features, _ = table.by_feature(np.array(own[option], dtype=np.intp))
-            parameters[option] = names[features].tolist()
-    if found.groups and "groups" in own:
-        parameters["groups"] = {
-            label: names[members].tolist() for label, members in found.groups.items()
-        }
-    if own.get("costs") is not None:
-        of = np.arange(names.size) if table.groups is None else table.groups
-        # Behind them may stand what was adjusted for.
-        costs = np.bincount(of, own["costs"][: of.size]).tolist()
-        parameters["costs"] = dict(zip(names.tolist(), costs, strict=True))
-    if "adjust_for" in own:
-        parameters["adjust_for"] = given.adjust_for or None
-        parameters["center_rows"] = given.center_rows
-    return parameters
+        by_name[option] = [names[one] for one in features_named(given, option, table, found.groups)]
+    own = selector.get_params(deep=False)
+    return own | {name: value for name, value in by_name.items() if name in own}
 
 
 def _differing(values: dict[str, Any], function: Any) -> list[str]:

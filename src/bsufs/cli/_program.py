@@ -16,7 +16,7 @@ import sys
 import textwrap
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -65,7 +65,7 @@ def build_command(program: Program = BSUFS) -> Any:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    app.callback(help=program.help, epilog=program.examples)(_options_of(program))
+    app.callback(help=program.help, epilog=program.examples)(_options_everywhere)
     for module_info in pkgutil.iter_modules(import_module(program.package).__path__):
         if not module_info.name.startswith("_"):
             import_module(f"{program.package}.{module_info.name}").register(app)
@@ -123,25 +123,22 @@ def help_rows(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
     return groups
 
 
-def _options_of(program: Program) -> Callable[..., None]:
-    def print_version(asked: bool) -> None:
-        if asked:
-            distribution = import_module(program.package.partition(".")[0])
-            print(f"{program.name} {distribution.__version__}")
-            raise typer.Exit
+def _print_version(context: typer.Context, asked: bool) -> None:
+    if asked:
+        name = str(context.info_name)
+        print(f"{name} {import_module(name.replace('-', '_')).__version__}")
+        raise typer.Exit
 
-    # Not annotated: the names of a function cannot be looked up in its annotations.
-    show_version = typer.Option(
-        False, "--version", help="Show the version.", callback=print_version, is_eager=True
-    )
-    show_origin = typer.Option(
+
+def _options_everywhere(
+    version: bool = typer.Option(
+        False, "--version", help="Show the version.", callback=_print_version, is_eager=True
+    ),
+    debug: bool = typer.Option(
         False, "--debug", help="Show where an error came from; goes anywhere."
-    )
-
-    def options(version: bool = show_version, debug: bool = show_origin) -> None:
-        pass
-
-    return options
+    ),
+) -> None:
+    pass
 
 
 def run(arguments: Sequence[str] | None = None, program: Program = BSUFS) -> NoReturn:

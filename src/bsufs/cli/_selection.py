@@ -158,24 +158,23 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
 
 def _columns(found: Input, selector: Any) -> dict[str, dict[str, Any]]:
     """Return for every column of the table what it was taken as, and what came of it."""
-    table, groups = found.table, found.groups
-    n_columns = len(table.matrix_names)
-    order, _ = found.table.by_feature(np.argsort(selector.ranking_[:n_columns]))
-    of = np.arange(n_columns) if table.groups is None else table.groups
-    score = np.full(table.n_features, -np.inf)
-    np.maximum.at(score, of, selector.scores_[:n_columns])
-    kept = np.bincount(of, selector.support_[:n_columns]) > 0
-    group = {feature: label for label, members in groups.items() for feature in members}
-    columns: dict[str, dict[str, Any]] = {
-        column.name: {"name": column.name, "kind": column.kind, "why": column.why, "rank": None}
-        | {"score": None, "kept": False, "group": None}
-        for column in table.columns
+    table = found.table
+    # Behind the columns of the matrix may stand what was adjusted for.
+    best_first = np.argsort(selector.ranking_[: len(table.matrix_names)])
+    features, ends = table.by_feature(best_first)
+    # The score of a feature is that of its best column, which comes first.
+    best = best_first[np.append(0, ends[:-1] + 1)]
+    group = {feature: label for label, members in found.groups.items() for feature in members}
+    nothing = dict.fromkeys(["rank", "score", "kept", "group"]) | {"kept": False}
+    columns = {
+        one.name: {"name": one.name, "kind": one.kind, "why": one.why} | nothing
+        for one in table.columns
     }
-    for rank, feature in enumerate(order.tolist(), start=1):
+    for rank, (feature, column) in enumerate(zip(features.tolist(), best, strict=True), start=1):
         columns[table.names[feature]] |= {
             "rank": rank,
-            "score": float(score[feature]),
-            "kept": bool(kept[feature]),
+            "score": float(selector.scores_[column]),
+            "kept": bool(selector.support_[column]),
             "group": group.get(feature),
         }
     return columns
@@ -208,10 +207,14 @@ def _kept(given: Any, found: Input) -> dict[str, Any]:
             f"--must-keep and --never-keep both name {table.names[min(both)]!r}. Take it out of "
             "one of them."
         )
+    costs = column_costs(given, table, groups)
+    if costs is not None and table.groups is not None:
+        # The columns of a category share its cost.
+        costs = (np.array(costs) / np.bincount(table.groups))[table.groups].tolist()
     return {
         "must_keep": table.places(must).tolist(),
         "never_keep": table.places(never).tolist(),
-        "costs": column_costs(given, table, groups),
+        "costs": costs,
         "budget": given.budget,
         "groups": found.kept_together,
     }
@@ -264,8 +267,8 @@ def _tell(document: dict[str, Any], names: Sequence[str], shares: Array, console
         pairs = zip(*document["agreement_curve"].values(), strict=True)
         tried = ", ".join(f"{agreement:.2f} with {number}" for number, agreement in pairs)
         console.say(
-            f"clusters agree with those of all columns by {tried}: auto keeps the fewest that come "
-            f"within {TOLERANCE} of the best"
+            "auto keeps the fewest columns that show the clusters it looked for within "
+            f"{TOLERANCE} of the best: {tried}"
         )
     largest = int(shares.argmax())
     if document["scale"] == "none" and len(names) > 2 and shares[largest] > _MOST_OF_IT:

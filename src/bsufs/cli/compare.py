@@ -16,16 +16,10 @@ if TYPE_CHECKING:
     from bsufs.cli._input import Input
 
 # What `bsufs select` does comes first: the others are compared with it.
-DEFAULT_METHODS = [
-    "ClusterAlignment",
-    "BSUFS",
-    "ColumnSubset",
-    "NeighborAlignment",
-    "LaplacianScore",
-    "MaxVariance",
-    "PCARowNorms",
-    "RandomSelector",
-]
+DEFAULT_METHODS = (
+    "ClusterAlignment, BSUFS, ColumnSubset, NeighborAlignment, LaplacianScore, MaxVariance, "
+    "PCARowNorms, RandomSelector"
+)
 FAILED_STATUS = 2
 _EXAMPLES = """
 bsufs compare table.csv -k 50                      # eight methods
@@ -45,8 +39,8 @@ class CompareOptions:
 
     methods: list[str] | None = option(
         "NAMES",
-        f"Methods, the others compared with the first; by default {', '.join(DEFAULT_METHODS)}.",
-        callback=lambda words: options.parse_names(words) if words else DEFAULT_METHODS,
+        f"Methods, the others compared with the first; by default {DEFAULT_METHODS}.",
+        callback=lambda words: options.parse_names(words) or DEFAULT_METHODS.split(", "),
     )
     csv_file: str | None = option("FILE", "Write the comparison as CSV.", "--csv")
 
@@ -67,9 +61,6 @@ def compare(given: Any) -> None:
         raise ValueError(
             f"-k must be one number, got {', '.join(map(str, given.numbers))}. Compare one by one."
         )
-    # The whole table is held, however much that takes.
-    given.memory = None
-    given.never_keep = []
     console = Console(given.quiet)
     with console.busy("starting"):
         options.check_targets(given, "json", "csv", "report")

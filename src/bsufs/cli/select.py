@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from bsufs._atomic import STANDARD
+from bsufs._memory import parse_size
 from bsufs._names import one_line
 from bsufs.cli import _options as options
 from bsufs.cli._console import Console, dump, print_table
@@ -109,6 +110,13 @@ class FileOptions:
     )
 
 
+def _parse_memory(text: str | None) -> int | None:
+    try:
+        return None if text is None else parse_size(text)
+    except ValueError as error:
+        raise ValueError(f"--memory: {error}") from error
+
+
 class MemoryOptions:
     """How it runs."""
 
@@ -116,6 +124,7 @@ class MemoryOptions:
         "SIZE",
         "Text or Parquet that takes more, such as 2GB, is read in batches; default a quarter of "
         "what is free.",
+        callback=_parse_memory,
     )
 
 
