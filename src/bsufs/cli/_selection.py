@@ -21,6 +21,7 @@ from bsufs.cli._options import one_of
 from bsufs.cli._page import make_page, python_lines
 from bsufs.selectors._agreement import TOLERANCE
 from bsufs.solvers.components import common_level_in_words
+from bsufs.tables._write import needs_whole_table
 from bsufs.tuning import LabelFreeSearch
 from bsufs.tuning.criteria import CRITERIA
 
@@ -57,27 +58,23 @@ class Selection:
     document: dict[str, Any]
 
 
-def validate_request(given: Any) -> None:
-    """Check and complete the methods, parameters and criterion, before a table is read."""
+def read(given: Any, console: Console) -> Input:
+    """Check the words of the command, and read the table, or open it where it is too large."""
     asked = {one: getattr(given, one) or getattr(given, f"{one}_matching") for one in KEPT}
     selector = _selector(given, asked | {"costs": given.costs, "budget": given.budget})
-    given.can_stream = hasattr(selector, "fit_batches")
     if given.criterion is not None:
-        asked_for = given.criterion.replace("-", "_")
-        given.criterion = one_of(asked_for, list(CRITERIA), "--criterion")
+        name = given.criterion.replace("-", "_")
+        given.criterion = one_of(name, list(CRITERIA), "--criterion")
     if given.others is not None:
         given.others = comparison.others_than(type(selector).__name__, given.others)
-
-
-def read(given: Any, console: Console) -> Input:
-    """Read the table, or open it where it is too large to hold."""
     needs_all = {
         "--report": given.report_file is not None,
-        f"--method {given.method}": not given.can_stream,
+        f"--method {given.method}": not hasattr(selector, "fit_batches"),
         "--tune": given.tune,
         "--compare": given.others is not None,
         "--alternatives": given.alternatives > 0,
-        f"-o {given.output}": given.output is not None and given.output_needs_all,
+        # Also says where the extension is none that can be written.
+        f"-o {given.output}": given.output is not None and needs_whole_table(given.output),
     }
     whole_for = next((option for option, does in needs_all.items() if does), None)
     found = open_input(given, console, whole_for)
@@ -86,9 +83,9 @@ def read(given: Any, console: Console) -> Input:
     return found
 
 
-def fit(given: Any, found: Input, console: Console) -> Selection:
+def fit(given: Any, found: Input) -> Selection:
     """Select, and find out what the selection is worth."""
-    table = found.table
+    table, console = found.table, found.console
     classes = None if given.label is None else found.classes(given.label)
     selector = _selector(given, _kept(given, found))
     method = type(selector).__name__
@@ -284,24 +281,17 @@ def _in_percent(scores: dict[str, float]) -> str:
     return f"ACC {100 * scores['accuracy']:.1f}, NMI {100 * scores['information']:.1f}"
 
 
-def compare(given: Any, selection: Selection) -> comparison.Compared | None:
+def compare(given: Any, selection: Selection) -> comparison.MethodComparison | None:
     """Run the other methods that were asked for, and show them beside the selection."""
     if given.others is None:
         return None
-    best_first, document = selection.best_first, selection.document
-    number = len(getattr(selection.selector, "selected_groups_", best_first))
+    document, console = selection.document, selection.found.console
     with at_most_threads(given.jobs):
-        judge = comparison.Judge(given, selection.found, selection.classes)
-        first = comparison.Outcome(
-            judge.row(
-                document["method"], [best_first], document["seconds"], None, document["n_rows"]
-            ),
-            selection.selector,
-            best_first,
-        )
-        compared = comparison.compare_methods(given.others, number, judge, first)
+        compared = comparison.MethodComparison(given, selection.found, selection.classes)
+        fitted = [selection.selector]
+        compared.add(document["method"], fitted, document["seconds"], document["n_rows"])
+        compared.run(given.others, given.numbers[0])
     document["comparison"] = compared.rows
-    console = selection.found.console
     console.show("Other methods", *comparison.short_table(compared.rows))
     for said in compared.sampled:
         console.say(said)
@@ -343,7 +333,7 @@ def show_alternatives(given: Any, selection: Selection) -> list[Alternative]:
 def page(
     given: Any,
     selection: Selection,
-    compared: comparison.Compared | None,
+    compared: comparison.MethodComparison | None,
     others: Sequence[Alternative],
 ) -> str:
     """Return the report as one HTML page."""

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from bsufs.cli import _options as options
 from bsufs.cli._console import Console, as_csv, dump, print_table
 from bsufs.cli._options import option
-
-if TYPE_CHECKING:
-    from bsufs.cli._comparison import Compared
-    from bsufs.cli._input import Input
 
 # What `bsufs select` does comes first: the others are compared with it.
 DEFAULT_METHODS = (
@@ -69,19 +64,27 @@ def compare(given: Any) -> None:
         from bsufs.cli import _comparison as comparison
         from bsufs.cli import _methods as methods
         from bsufs.cli._input import open_input
+        from bsufs.cli._page import make_page
 
     names = comparison.method_names(given.methods, "--methods")
     found = open_input(given, console, whole_for="bsufs compare")
     methods.check_number(given.numbers[0], found.table)
     classes = None if given.label is None else found.classes(given.label)
     with at_most_threads(given.jobs):
-        judge = comparison.Judge(given, found, classes)
-        compared = comparison.compare_methods(names, given.numbers[0], judge)
-    page = None if given.report_file is None else _page(given, found, compared)
+        compared = comparison.MethodComparison(given, found, classes)
+        compared.run(names, given.numbers[0])
+    page = None
+    if given.report_file is not None and compared.first is not None:
+        shown = comparison.page_comparison(compared)
+        page = make_page(given, found, compared.first.selector, shown)
     rows, table = compared.rows, found.table
-    shape = {"n_rows": table.n_rows, "n_features": table.n_features}
-    shape["n_rows_judged_by"] = judge.n_rows
-    document = {"table": given.table, **shape, "methods": rows}
+    document = {
+        "table": given.table,
+        "n_rows": table.n_rows,
+        "n_features": table.n_features,
+        "n_rows_judged_by": compared.n_rows,
+        "methods": rows,
+    }
     texts = {
         given.json_file: dump(document),
         given.csv_file: as_csv(rows, list(rows[0])),
@@ -95,17 +98,3 @@ def compare(given: Any) -> None:
     console.write(texts, given.force)
     if comparison.complain_of_failures(rows, "error: "):
         raise typer.Exit(FAILED_STATUS)
-
-
-def _page(given: Any, found: Input, compared: Compared) -> str | None:
-    """Return the page on the first method that succeeded, None where none did."""
-    from bsufs.cli._comparison import page_comparison
-    from bsufs.cli._page import make_page
-
-    shown = next((outcome for outcome in compared.outcomes if outcome.selector is not None), None)
-    if shown is None:
-        return None
-    # What the page is about comes first, and the others follow.
-    ordered = sorted(compared.outcomes, key=lambda outcome: outcome is not shown)
-    table = page_comparison(replace(compared, outcomes=ordered))
-    return make_page(given, found, shown.selector, table)

@@ -148,24 +148,18 @@ def select(given: Any) -> None:
     if given.purpose is not None:
         given.method = options.method_for(given.purpose, given.method)
     console = Console(given.quiet)
-    output = given.output
     with console.busy("starting"):
-        if output is not None:
-            from bsufs.tables._write import needs_whole_table
-
-            # Also says where the extension is none that can be written.
-            given.output_needs_all = needs_whole_table(output)
         options.check_targets(given, "output", "names", "ranking", "json", "report")
 
         from bsufs.cli import _selection as steps
         from bsufs.tables import write_table
 
-        steps.validate_request(given)
     found = steps.read(given, console)
-    selection = steps.fit(given, found, console)
+    selection = steps.fit(given, found)
     compared = steps.compare(given, selection)
     others = steps.show_alternatives(given, selection)
     page = None if given.report_file is None else steps.page(given, selection, compared, others)
+    output = given.output
     if output is not None:
         # Where the table itself goes to the terminal, nothing is to move in it.
         with nullcontext() if output == STANDARD else console.busy(f"writing {output}"):

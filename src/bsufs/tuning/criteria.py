@@ -7,12 +7,11 @@ is prepared once, in an `EvaluationData`.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,6 +20,7 @@ from scipy import linalg
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import check_array
+from sklearn.utils._param_validation import Interval
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.graphs import in_safe_units, nearest_samples
@@ -34,11 +34,13 @@ from bsufs.metrics.label_free import (
 )
 from bsufs.scatter import make_scatter
 from bsufs.selectors._data import FitData
+from bsufs.selectors._parameters import COUNT, POSITIVE, one_of
 from bsufs.selectors._row_sample import RowSample
 from bsufs.solvers.components import components_above_noise
 
 # Neighbors in more columns than this are those in the space of as many components.
 _MOST_COMPONENTS = 50
+_SEVERAL = [Interval(Integral, 2, None, closed="left")]
 
 
 class EvaluationData:
@@ -180,16 +182,17 @@ class Criterion(ABC):
     name: ClassVar[str]
     larger_is_better: ClassVar[bool] = True
     needs_selector: ClassVar[bool] = False
-    # The least that settings may be which are whole numbers, or several of them.
-    _least: ClassVar[dict[str, int]] = {}
+    # What settings may be, or all of several.
+    _allowed: ClassVar[dict[str, list[Any]]] = {}
 
     def __post_init__(self) -> None:
-        for name, least in self._least.items():
-            for value in np.atleast_1d(np.array(getattr(self, name), dtype=object)):
-                if value != "auto" and (not isinstance(value, Integral) or value < least):
-                    raise ValueError(
-                        f"{name} must be an integer of at least {least}, got {value!r}."
-                    )
+        for name, allowed in self._allowed.items():
+            given = getattr(self, name)
+            values = given if isinstance(given, tuple | list) else [given]
+            fits = [any(rule.is_satisfied_by(value) for rule in allowed) for value in values]
+            if not fits or not all(fits):
+                must = " or ".join(map(str, allowed))
+                raise ValueError(f"{name} must be {must}, got {given!r}.")
 
     @abstractmethod
     def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
@@ -244,18 +247,10 @@ class HeldOutReconstruction(Criterion):
     """
 
     name = "reconstruction"
-    _least: ClassVar[dict[str, int]] = {"n_folds": 2}
+    _allowed: ClassVar[dict[str, list[Any]]] = {"n_folds": _SEVERAL, "ridges": POSITIVE}
 
     n_folds: int = 5
     ridges: tuple[float, ...] = (1e-3, 1e-2, 1e-1, 1.0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.ridges or not all(0 < ridge < math.inf for ridge in self.ridges):
-            raise ValueError(
-                f"ridges must hold positive numbers, got {self.ridges!r}. The default is "
-                "(1e-3, 1e-2, 1e-1, 1.0)."
-            )
 
     def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         return data.held_out_share(features, self.n_folds, self.ridges)
@@ -277,7 +272,7 @@ class PermutationGap(HeldOutReconstruction):
     """
 
     name = "permutation_gap"
-    _least: ClassVar[dict[str, int]] = {"n_folds": 2, "n_permutations": 1}
+    _allowed: ClassVar = HeldOutReconstruction._allowed | {"n_permutations": COUNT}
 
     n_permutations: int = 3
 
@@ -293,16 +288,15 @@ class PermutationGap(HeldOutReconstruction):
 class _OfClusterings(Criterion):
     """What the criteria that run k-means share."""
 
-    _least: ClassVar[dict[str, int]] = {"n_clusters": 2, "n_runs": 2}
+    _allowed: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [*_SEVERAL, *one_of("auto")],
+        "n_runs": _SEVERAL,
+        "measure": one_of("nmi", "ari"),
+    }
 
     n_clusters: int | Literal["auto"] = "auto"
     n_runs: int = 10
     measure: Measure = "nmi"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.measure not in ("nmi", "ari"):
-            raise ValueError(f"measure must be 'nmi' or 'ari', got {self.measure!r}.")
 
 
 @dataclass(frozen=True)
@@ -375,15 +369,10 @@ class NeighborOverlap(Criterion):
     """
 
     name = "neighbor_overlap"
-    _least: ClassVar[dict[str, int]] = {"n_neighbors": 1, "max_samples": 2}
+    _allowed: ClassVar[dict[str, list[Any]]] = {"n_neighbors": COUNT, "max_samples": _SEVERAL}
 
     n_neighbors: tuple[int, ...] = (5, 10, 15, 20, 25, 30)
     max_samples: int = 1024
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.n_neighbors:
-            raise ValueError("n_neighbors must hold at least one number, got none.")
 
     def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         one, other = (
@@ -432,15 +421,13 @@ class SubsampleStability(Criterion):
 
     name = "stability"
     needs_selector = True
-    _least: ClassVar[dict[str, int]] = {"n_subsamples": 2}
+    _allowed: ClassVar[dict[str, list[Any]]] = {
+        "n_subsamples": _SEVERAL,
+        "share": [Interval(Real, 0, 1, closed="neither")],
+    }
 
     n_subsamples: int = 10
     share: float = 0.8
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.share < 1:
-            raise ValueError(f"share must be between 0 and 1, got {self.share!r}.")
 
     def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         if features.size == data.X.shape[1]:
