@@ -24,7 +24,7 @@ Missing = StrEnum(
 )
 Scale = StrEnum("Scale", ["auto", "none", "standard", "noise"])
 Order = StrEnum("Order", ["rank", "table"])
-QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="Say nothing but errors.")]
+QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="Print results and errors alone.")]
 
 
 def option(
