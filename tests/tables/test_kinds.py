@@ -326,3 +326,9 @@ def test_numbers_too_large_for_a_variance_are_not_scaled():
     assert (table.scale, table.why_scaled[:18]) == ("none", "the numbers of 'a'")
     with pytest.raises(TableError, match="'a' are too large to have a variance"):
         open_table(io.BytesIO(text.encode()), scale="standard")
+
+
+def test_such_numbers_behind_a_category_are_named():
+    rows = [f"{'xyz'[i % 3]},{x}" for i, x in enumerate(["1e308", "-1e308", "1.5", "2.5"] * 3)]
+    table = open_table(io.BytesIO("\n".join(["kind,a", *rows]).encode()), scale="auto")
+    assert table.why_scaled == "the numbers of 'a' are too large to have a variance"

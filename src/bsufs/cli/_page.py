@@ -55,9 +55,11 @@ def python_lines(given: Any, found: Input, selector: Any) -> str:
     read = read_as(given) | {"memory": None, "whole_for": "TableSelector"}
     arguments = [repr(given.table), *_differing(read, open_table)]
     settings = _differing(_parameters(given, found, selector), type(selector).__init__)
-    name = type(selector).__name__
+    name, caution = type(selector).__name__, ""
+    if found.nuisance is not None and "adjust_for" not in selector.get_params():
+        caution = f"# {name} cannot take off by itself what --adjust-for and --center-rows did.\n"
     return (
-        f"from bsufs import TableSelector\nfrom bsufs.selectors import {name}\n"
+        f"{caution}from bsufs import TableSelector\nfrom bsufs.selectors import {name}\n"
         "from bsufs.tables import open_table\n\n"
         f"table = open_table({', '.join(arguments)})\n"
         f"selector = TableSelector({name}({', '.join(settings)})).fit(table)\n"
