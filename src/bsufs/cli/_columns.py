@@ -1,7 +1,5 @@
 """Columns as a command names them: groups, costs, and what is always or never kept."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """What people see: one-line messages, tables for terminals, plain lines for pipes."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io

@@ -1,7 +1,5 @@
 """The table of a command, with what a selection asks of it."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """From the name of a method to a selector, or to a search around it that chooses its settings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any

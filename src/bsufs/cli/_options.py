@@ -1,7 +1,5 @@
 """Options that several commands share, and how their words are read."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import os

@@ -6,8 +6,6 @@ nothing but the standard library, typer, rich and modules that keep to the same 
 `_options`): all else inside its functions, so that ``--help`` stays fast.
 """
 
-from __future__ import annotations
-
 import os
 import pkgutil
 import shlex

@@ -1,7 +1,5 @@
 """``bsufs app``: a page on this computer, for those who do not type commands."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated

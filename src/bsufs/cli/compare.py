@@ -1,7 +1,5 @@
 """``bsufs compare``: several methods on one table, side by side."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import typer

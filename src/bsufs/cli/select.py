@@ -1,7 +1,5 @@
 """``bsufs select``: keep the most informative columns of a table."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import nullcontext
 from importlib import import_module

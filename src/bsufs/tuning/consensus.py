@@ -1,7 +1,5 @@
 """One ranking out of many: over settings, rotated starts and halves of the rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass

@@ -5,8 +5,6 @@ are in the guide on choosing without labels). What several criteria or feature s
 is prepared once, in an `EvaluationData`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Choose the settings of a selector, and the number of features, without labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from importlib.util import find_spec
