@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import textwrap
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
+import typer
 from sphinx.application import Sphinx
 from sphinx_gallery.sorting import ExplicitOrder
 
 import bsufs
 import bsufs_paper.cli
-from bsufs.cli._program import BSUFS, build_command
+from bsufs.cli._program import BSUFS, build_command, help_rows, usage
 
 # Workers and commands that examples start are processes of their own; a picture has no window.
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -62,34 +63,13 @@ def _help(place: re.Match[str]) -> str:
     command = _PROGRAMS[name]
     for word in words:
         command = command.commands[word]
-    arguments = [p for p in command.params if p.param_type_name == "argument"]
-    usage = " ".join([place[1], "[OPTIONS]", *(argument.metavar for argument in arguments)])
-    parts = [_escaped(command.help), "```text\n" + usage + "\n```"]
-    groups: dict[str, list[str]] = {}
-    for parameter in command.params:
-        kind = "Arguments" if parameter in arguments else "Options"
-        kind = getattr(parameter, "rich_help_panel", None) or kind
-        groups.setdefault(kind, []).append(_row(parameter, parameter in arguments))
-    for kind, rows in groups.items():
-        parts.append("\n".join([f"| {kind} | | Default |", "|---|---|---|", *rows]))
-    examples = re.findall(r"\[cyan\](.+?)\[/cyan\](.*)", command.epilog or "")
-    if examples:
-        lines = [
-            f"{line}   # {words.strip()}" if words.strip() else line for line, words in examples
-        ]
-        parts.append("```console\n" + "\n".join(lines) + "\n```")
+    parts = [_escaped(command.help), f"```text\n{place[1]} {usage(command)}\n```"]
+    for group, rows in help_rows(command, typer.Context(command)).items():
+        shown = [f"| `{names}` | {_escaped(words)} |" for names, words in rows]
+        parts.append("\n".join([f"| {group} | |", "|---|---|", *shown]) if rows else "")
+    if command.epilog:
+        parts.append("```console\n" + textwrap.dedent(command.epilog).strip() + "\n```")
     return "\n\n".join(parts)
-
-
-def _row(parameter: Any, is_argument: bool) -> str:
-    names = [parameter.metavar] if is_argument else parameter.opts
-    value = "" if is_argument or not parameter.metavar else f" {parameter.metavar}"
-    default = parameter.default
-    default = getattr(default, "value", default)
-    shown = "" if default is None or isinstance(default, bool | list | tuple) else f"`{default}`"
-    if is_argument or callable(default):
-        shown = ""
-    return f"| `{', '.join(names)}{value}` | {_escaped(parameter.help or '')} | {shown} |"
 
 
 def _escaped(text: str) -> str:

@@ -17,7 +17,7 @@ def test_there_is_nothing_to_compare_in_a_constant_table(invoke, tmp_path):
     np.save(tmp_path / "c.npy", np.ones((5, 3)))
     result = invoke("compare", tmp_path / "c.npy", "-k", 1)
     assert (result.status, result.out) == (2, "")
-    assert "every column is constant" in result.err
+    assert "every column is constant. There is nothing to select" in result.err
 
 
 def test_methods_side_by_side(invoke, table, tmp_path):
@@ -171,3 +171,27 @@ def test_no_limits(invoke, table, text):
     assert f"--limit must be a time such as 60, 60s, 2m or 1h, at most 10000h, got {text!r}" in (
         result.err
     )
+
+
+def test_numbers_of_any_size_are_compared_without_a_warning(invoke, tmp_path):
+    X = np.random.default_rng(0).standard_normal((5, 6)) * 3e307
+    X[:2, 0] = 1e308, -1e308
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(["a,b,c,d,e,f", *(",".join(map(repr, row)) for row in X.tolist())]))
+    result = invoke("compare", path, "-k", 2)
+    assert result.status == 0
+    assert "warning" not in result.err
+
+
+def test_overlap_counts_a_category_as_one_column(invoke, tmp_path):
+    rng = np.random.default_rng(0)
+    path, found = tmp_path / "t.csv", tmp_path / "r.json"
+    colors, sizes = (rng.choice(list(names), 60) for names in ("abcd", "uvw"))
+    rows = [f"{c},{s},{x:.3f},{y:.3f}" for c, s, (x, y) in
+            zip(colors, sizes, rng.standard_normal((60, 2)), strict=True)]  # fmt: skip
+    path.write_text("\n".join(["color,size,x,y", *rows]) + "\n")
+    words = ("--methods", "BSUFS,MaxVariance,ColumnSubset", "--json", found)
+    assert invoke("compare", path, "-k", 2, *words).status == 0
+    overlaps = {row["overlap"] for row in json.loads(found.read_text())["methods"]}
+    assert overlaps <= {0.0, 1 / 3, 1.0}
+    assert len(overlaps) > 1

@@ -34,6 +34,15 @@ def test_headings_break_between_words_and_cells_stay_whole(monkeypatch):
     assert set(lines[4]) == {"\N{BOX DRAWINGS LIGHT HORIZONTAL}"}
 
 
+def test_a_table_that_is_too_wide_is_set_tighter(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "38")
+    screen = _Terminal()
+    columns = ["method", "explained", "redundancy", "overlap"]
+    print_table("title", columns, [["BSUFS", "0.1", "0.2", "0.3"]], screen)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue())
+    assert "method explained redundancy overlap" in plain
+
+
 def test_work_within_work_is_shown_with_how_far_it_is(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "60")

@@ -1,5 +1,6 @@
 import contextlib
 import os
+import re
 import runpy
 import signal
 import subprocess
@@ -30,9 +31,41 @@ def test_help_and_version(invoke):
     shown = invoke("select", "-h").out
     assert "--must-keep" in shown
     assert "Usage: bsufs select [OPTIONS] TABLE" in shown
-    assert not any(noise in shown + result.out for noise in ("<bool>", "{TABLE}", "--no-tune"))
+    assert "Usage: bsufs app [OPTIONS] [TABLE]" in invoke("app", "-h").out
+    noise = ("<bool>", "<str>", "{TABLE}", "--no-tune", "[x>=0]")
+    assert not any(one in shown + result.out for one in noise)
     assert invoke("--version").out == f"bsufs {bsufs.__version__}\n"
-    assert "error" not in invoke().err
+    assert invoke().out == result.out
+
+
+def test_help_is_in_groups(invoke):
+    shown = invoke("select", "--help").out
+    groups = re.findall(r"^(?:\x1b\[1m)?(\w[\w ]*)(?:\x1b\[0m)?:$", shown, re.MULTILINE)
+    assert groups == [
+        "Arguments",
+        "Options",
+        "Which columns may be selected",
+        "Methods",
+        "Further files",
+        "How it runs",
+        "What must not decide",
+        "How the table is read",
+        "Examples",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["select"], "Missing argument 'TABLE'. See bsufs select --help."),
+        (["t.csv"], "No such command 't.csv'. See bsufs --help."),
+        (["select", "t.csv", "--scale", "std"], "Invalid value for '--scale': 'std' is not one of"),
+    ],
+)
+def test_wrong_words_say_where_to_read_on(invoke, words, message):
+    result = invoke(*words)
+    assert result.status == 2
+    assert result.err.startswith(f"bsufs: error: {message}")
 
 
 def test_a_traceback_only_when_asked_for(invoke):
@@ -114,6 +147,17 @@ def test_warnings_are_one_line(invoke, monkeypatch, table):
     monkeypatch.setattr(select, "_show", warn)
     result = invoke("select", table, "-k", 1, "--ignore", "id,kind", "-q")
     assert result.err == "bsufs: warning: mind the gap\n"
+
+
+def test_a_warning_is_told_once(invoke, monkeypatch, table):
+    def warn(*_):
+        for _ in range(3):
+            with warnings.catch_warnings():
+                warnings.simplefilter("always")
+                warnings.warn("overflow", RuntimeWarning, stacklevel=1)
+
+    monkeypatch.setattr(select, "_show", warn)
+    assert invoke("select", table, "-k", 2, "-q").err == "bsufs: warning: overflow\n"
 
 
 def test_the_package_is_a_program(monkeypatch, capsys):

@@ -62,3 +62,10 @@ def test_they_select_the_same(invoke, mixed, tmp_path, options):
     space = {}
     exec(html.unescape(lines), space)
     assert space["selector"].selected_features_.tolist() == names.read_text().splitlines()
+
+
+def test_they_say_what_they_cannot_do(invoke, mixed):
+    for method, is_told in (("MCFS", True), ("BSUFS", False)):
+        words = ("-k", 2, "--method", method, "--adjust-for", "batch", "--json", "-", "-q")
+        lines = json.loads(invoke("select", mixed, *words).out)["python"]
+        assert lines.startswith("# MCFS cannot take off by itself") == is_told

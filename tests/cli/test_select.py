@@ -334,7 +334,7 @@ def test_auto_says_what_decided(invoke, table):
     result = invoke("select", table, *OTHERS, "--json", "-")
     curve = json.loads(result.out)["agreement_curve"]
     assert len(curve["n_features_to_select"]) == len(curve["agreement"])
-    assert "clusters agree with those of all columns by" in result.err
+    assert "auto keeps the fewest columns that show the clusters it looked for" in result.err
 
 
 def test_alternatives_are_shown_and_written(invoke, table, tmp_path):
@@ -420,3 +420,25 @@ def test_what_a_file_is_may_be_said(invoke, mixed, tmp_path):
 def test_what_an_array_cannot_hold_is_said(invoke, table, tmp_path):
     result = invoke("select", table, "-k", 2, "-o", tmp_path / "o.npy", *OTHERS)
     assert "o.npy holds numbers alone: names and carried columns are not in it" in result.err
+
+
+def test_rows_that_may_be_features_are_noticed(invoke, tmp_path):
+    table = tmp_path / "t.csv"
+    X = np.random.default_rng(0).normal(size=(1200, 4))
+    rows = [f"gene{i}," + ",".join(f"{x:.3f}" for x in row) for i, row in enumerate(X)]
+    table.write_text("\n".join(["gene,s1,s2,s3,s4", *rows]) + "\n")
+    assert "use --transpose" in invoke("select", table, "-k", 2).err
+    turned = invoke("select", table, "-k", 2, "--transpose")
+    assert "use --transpose" not in turned.err
+    assert "2 of 1200 features" in turned.err
+
+
+def test_names_and_patterns_alike_take_no_part_in_the_mean_of_a_row(invoke, tmp_path):
+    table = tmp_path / "t.csv"
+    X = np.random.default_rng(1).normal(size=(40, 6))
+    X[:, 5] *= 50
+    np.savetxt(table, X, delimiter=",", header="a,b,c,d,e,huge", comments="")
+    words = ("select", table, "-k", 3, "--center-rows", "--json", "-")
+    by_name = json.loads(invoke(*words, "--never-keep", "huge").out)
+    by_pattern = json.loads(invoke(*words, "--never-keep-matching", "^hu").out)
+    assert by_name["selected"] == by_pattern["selected"]

@@ -438,3 +438,19 @@ def test_the_peak_of_memory_does_not_grow_with_the_rows(tmp_path):
     assert path.stat().st_size > 25e6
     assert pq.read_metadata(out).num_rows == 32_000
     assert peaks[1] - peaks[0] < 25
+
+
+def test_costs_beside_what_is_adjusted_for(invoke, tmp_path):
+    rng = np.random.default_rng(0)
+    table, costs, found = (tmp_path / name for name in ("t.csv", "costs.csv", "r.json"))
+    rows = [",".join([f"{x:.3f}" for x in row] + ["uv"[i % 2]]) for i, row in
+            enumerate(rng.standard_normal((300, 5)) * [1, 2, 3, 4, 5])]  # fmt: skip
+    table.write_text("\n".join(["a,b,c,d,e,batch", *rows]) + "\n")
+    costs.write_text("".join(f"{name},1\n" for name in "abcde"))
+    words = ("select", table, "--costs", costs, "--budget", 2, "--adjust-for", "batch", "-q")
+    streamed = invoke(*words, "--memory", "5kB", "--json", found)
+    assert streamed.status == 0, streamed.err
+    python = json.loads(found.read_text())["python"]
+    assert "costs={'a': 1.0, 'b': 1.0, 'c': 1.0, 'd': 1.0, 'e': 1.0}" in python
+    names = [row["name"] for row in json.loads(found.read_text())["selected"]]
+    assert invoke(*words).out.split() == names

@@ -137,3 +137,16 @@ def test_the_report_says_how_the_settings_were_chosen(invoke, table):
     assert "bsufs select" in page
     assert "-k 2,3" in page
     assert "--tune" in page
+
+
+def test_categories_count_as_one_column(invoke, tmp_path):
+    rng = np.random.default_rng(0)
+    path, found = tmp_path / "t.csv", tmp_path / "r.json"
+    names = np.array(["red", "green", "blue", "gray"])
+    lines = [f"{names[i % 4]},{names[(i // 4) % 4]},{x:.3f},{y:.3f}" for i, (x, y) in
+             enumerate(rng.standard_normal((48, 2)))]  # fmt: skip
+    path.write_text("\n".join(["a,b,x,y", *lines]) + "\n")
+    words = ("--set", "n_components=2", "--tune", "--json", found)
+    assert invoke("select", path, "-k", "2,3", *words).status == 0
+    candidates = json.loads(found.read_text())["tuning"]["candidates"]
+    assert {row["n_features"] for row in candidates} == {2, 3}

@@ -120,6 +120,7 @@ def test_what_names_or_counts_the_rows_is_left_out_and_carried(tmp_path):
         patient_id=rng.permutation(1000)[:N],
         name=[f"n{i}" for i in range(N)],
         note=[f"text {i % 9}" for i in range(N)],
+        age=["unknown", *map(str, range(20, 19 + N))],
         constant=["same"] * N,
         empty=[None] * N,
         gappy=[1.5, None, None] * (N // 3),
@@ -130,6 +131,7 @@ def test_what_names_or_counts_the_rows_is_left_out_and_carried(tmp_path):
         "patient_id": "it names the rows",
         "name": "it is different in every row",
         "note": "it has 9 different texts in 24 rows",
+        "age": "it holds numbers, but also 'unknown'",
         "constant": "it is 'same' in every row",
         "empty": "100% is missing",
         "gappy": "67% is missing",
@@ -324,3 +326,9 @@ def test_numbers_too_large_for_a_variance_are_not_scaled():
     assert (table.scale, table.why_scaled[:18]) == ("none", "the numbers of 'a'")
     with pytest.raises(TableError, match="'a' are too large to have a variance"):
         open_table(io.BytesIO(text.encode()), scale="standard")
+
+
+def test_such_numbers_behind_a_category_are_named():
+    rows = [f"{'xyz'[i % 3]},{x}" for i, x in enumerate(["1e308", "-1e308", "1.5", "2.5"] * 3)]
+    table = open_table(io.BytesIO("\n".join(["kind,a", *rows]).encode()), scale="auto")
+    assert table.why_scaled == "the numbers of 'a' are too large to have a variance"

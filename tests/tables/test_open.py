@@ -42,6 +42,10 @@ def test_numbers_names_and_carried_columns_come_apart():
         ("a-b\n1-2\n", "one column when split at ','"),
         ("a,b,a\n1,2,3\n", "'a' occurs more than once"),
         ("a,b,\n1,2,3\n", "column 3 of 3 has no name"),
+        (
+            "Sales 2024,,\n,,\na,b,c\n1,2,3\n",
+            "2 of 3 columns have no name in the first line. If a title",
+        ),
         ("a,b\n1,x\n", "column 'b' holds text, such as 'x' in row 1"),
         ("a,b,c\n1,x,2\n1,2,y\n", "--ignore b,c"),
         ("a,b,c,d,e,f\n" + "x,x,x,x,x,x\n", "--ignore @FILE, a name in each line"),

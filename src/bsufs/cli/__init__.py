@@ -1,7 +1,5 @@
 """The command line: thin commands over the library."""
 
-from __future__ import annotations
-
 import os
 import sys
 

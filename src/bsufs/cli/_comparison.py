@@ -11,9 +11,8 @@ import numpy as np
 
 from bsufs._typing import Indices
 from bsufs.cli import _methods as methods
-from bsufs.cli._clustering import Classes, cluster
 from bsufs.cli._console import complain
-from bsufs.cli._input import Input, selected_best_first
+from bsufs.cli._input import Classes, Input, cluster, selected_best_first
 from bsufs.cli._limit import TOO_SLOW, within
 from bsufs.cli._options import one_of
 from bsufs.metrics import redundancy
@@ -57,36 +56,65 @@ class Outcome:
     chosen: Indices = field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
 
-@dataclass(frozen=True)
-class Compared:
-    """What came of all methods, and where a sample of the rows stood for all of them."""
+class MethodComparison:
+    """Runs methods on one table, and measures what their selections are worth."""
 
-    outcomes: list[Outcome]
-    sampled: list[str]
+    def __init__(self, given: Any, found: Input, classes: Classes | None) -> None:
+        self.given, self.found, self.classes = given, found, classes
+        self.outcomes: list[Outcome] = []
+        with found.console.busy("computing the scatter matrix"):
+            # What all methods share is not to be counted among the seconds of the first.
+            found.compute_scatter()
+            self._evaluation = EvaluationData(found.sampled, given.seed)
+        self.n_rows = len(self._evaluation.X)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The lines of all methods."""
         return [outcome.row for outcome in self.outcomes]
 
-
-class Judge:
-    """Measures what selections from one table are worth."""
-
-    def __init__(self, given: Any, found: Input, classes: Classes | None) -> None:
-        self.found, self.classes = found, classes
-        self.seed, self.jobs, self.limit = given.seed, given.jobs, given.limit
-        with found.console.busy("computing the scatter matrix"):
-            # What all methods share is not to be counted among the seconds of the first.
-            found.compute_scatter()
-            self._evaluation = EvaluationData(found.sampled, given.seed)
+    @property
+    def first(self) -> Outcome | None:
+        """The first method that succeeded, with which the others are compared."""
+        return next((one for one in self.outcomes if one.selector is not None), None)
 
     @property
-    def n_rows(self) -> int:
-        """The number of rows that selections are judged by."""
-        return len(self._evaluation.X)
+    def sampled(self) -> list[str]:
+        """Where a sample of the rows stood for all of them."""
+        every = self.found.table.n_rows or 0
+        if self.n_rows >= every:
+            return []
+        rows = f"{self.n_rows:,} of {every:,} rows"
+        fewer = [row["method"] for row in self.rows if (row["n_rows"] or every) < every]
+        judged = f"held-out, redundancy and agreement: {rows} (--all-rows takes all)"
+        return [*(f"{name}: {rows}" for name in fewer), judged]
 
-    def data_for(self, selector: Any) -> FitData:
+    def run(self, names: Sequence[str], number: int | float | str) -> None:
+        """Run methods one after another; the first that succeeds decides how many features."""
+        for place, name in enumerate(names, start=1):
+            if self.first is not None:
+                chosen = self.first.chosen
+                number = len(getattr(self.first.selector, "selected_groups_", chosen))
+            with self.found.console.busy(f"{name} ({place} of {len(names)})"):
+                self._run(name, number)
+
+    def _run(self, name: str, number: int | float | str) -> None:
+        """Select with one method and measure it; where it fails, say so in its line."""
+        seed, jobs = self.given.seed, self.given.jobs
+        try:
+            fresh = [
+                methods.make_selector(name, number, seed + draw, jobs)
+                for draw in range(_BASELINE_DRAWS if name == BASELINE else 1)
+            ]
+            data = self._data_for(fresh[0])
+            fitted, seconds = within(self.given.limit, _fitted, fresh, data)
+        except ValueError as error:
+            self.outcomes.append(Outcome(self._row(name, error=str(error))))
+            return
+        self.found.console.progress("judging what it selected")
+        self.add(name, fitted, seconds, data.X.shape[0])
+
+    def _data_for(self, selector: Any) -> FitData:
         """Return what to fit a selector to: if it looks for neighbors, a sample of the rows."""
         # What can be fitted to a stream looks for the neighbors of a few rows at most.
         is_streamed = hasattr(selector, "fit_batches")
@@ -94,60 +122,38 @@ class Judge:
             return self.found.sampled
         return self.found.data_for(selector)
 
-    def row(
-        self,
-        name: str,
-        draws: Sequence[Indices],
-        seconds: float,
-        first: Indices | None,
-        n_rows: int | None,
-    ) -> dict[str, Any]:
-        """Return the line of a method that succeeded."""
-        measured = [self._measures(chosen, chosen if first is None else first) for chosen in draws]
+    def add(self, name: str, fitted: Sequence[Any], seconds: float, n_rows: int | None) -> None:
+        """Measure what a method selected, in the mean over several draws."""
+        draws = [selected_best_first(selector) for selector in fitted]
+        measured = [self._measures(chosen) for chosen in draws]
         means = {key: float(np.mean([one[key] for one in measured])) for key in measured[0]}
-        n_features = len(self.found.table.by_feature(draws[0])[0])
+        n_features = self.found.table.by_feature(draws[0])[0].size
         sizes = {"n_features": n_features, "n_rows": n_rows, "draws": len(draws)}
-        return self.failure(name, None) | sizes | {"seconds": seconds} | means
+        row = self._row(name, seconds=seconds, **sizes, **means)
+        self.outcomes.append(Outcome(row, fitted[0], draws[0]))
 
-    def failure(self, name: str, error: str | None) -> dict[str, Any]:
-        """Return the line of a method without a number."""
+    def _row(self, name: str, **known: Any) -> dict[str, Any]:
         keys = ["n_features", "n_rows", "seconds", "draws", "explained_variance", "held_out"]
         keys += ["redundancy", "agreement", "neighbors", "overlap"]
         keys += [] if self.classes is None else ["accuracy", "information"]
-        return {"method": name, **dict.fromkeys(keys), "error": error}
+        return {"method": name} | dict.fromkeys([*keys, "error"]) | known
 
-    def _measures(self, chosen: Indices, first: Indices) -> dict[str, float]:
+    def _measures(self, chosen: Indices) -> dict[str, float]:
         columns, found = self._evaluation.columns(chosen), self.found.data
+        first = chosen if self.first is None else self.first.chosen
+        # A category is one column, however many it has in the matrix.
+        own, others = (self.found.table.by_feature(one)[0] for one in (chosen, first))
         measures = {
             "explained_variance": float(found.scatter.explained_curve(found.place[chosen])[-1]),
             "held_out": HeldOutReconstruction().judge(self._evaluation, columns),
             "redundancy": redundancy(self._evaluation.X[:, chosen]),
             "agreement": ClusteringAgreement().judge(self._evaluation, columns),
             "neighbors": NeighborOverlap().judge(self._evaluation, columns),
-            "overlap": len(np.intersect1d(chosen, first)) / len(np.union1d(chosen, first)),
+            "overlap": np.intersect1d(own, others).size / np.union1d(own, others).size,
         }
         if self.classes is not None:
-            measures |= cluster(self.found.seen.X[:, chosen], self.classes, self.seed)
+            measures |= cluster(found.cleared.X[:, chosen], self.classes, self.given.seed)
         return measures
-
-
-def run_method(
-    name: str, number: int | float | str, judge: Judge, first: Indices | None
-) -> Outcome:
-    """Select with one method and measure it; where it fails, say so in its line."""
-    try:
-        fresh = [
-            methods.make_selector(name, number, seed=judge.seed + draw, jobs=judge.jobs)
-            for draw in range(_BASELINE_DRAWS if name == BASELINE else 1)
-        ]
-        data = judge.data_for(fresh[0])
-        fitted, seconds = within(judge.limit, _fitted, fresh, data)
-    except ValueError as error:
-        return Outcome(judge.failure(name, str(error)))
-    judge.found.console.progress("judging what it selected")
-    draws = [selected_best_first(selector) for selector in fitted]
-    row = judge.row(name, draws, seconds, first, data.X.shape[0])
-    return Outcome(row, fitted[0], draws[0])
 
 
 def _fitted(selectors: Sequence[Any], data: FitData) -> tuple[list[Any], float]:
@@ -155,22 +161,6 @@ def _fitted(selectors: Sequence[Any], data: FitData) -> tuple[list[Any], float]:
     start = time.perf_counter()
     fitted = [selector.fit(data) for selector in selectors]
     return fitted, (time.perf_counter() - start) / len(fitted)
-
-
-def compare_methods(
-    names: Sequence[str], number: int | float | str, judge: Judge, first: Outcome | None = None
-) -> Compared:
-    """Run methods one after another; the first that succeeds decides how many features."""
-    outcomes = [] if first is None else [first]
-    chosen = None if first is None else first.chosen
-    for place, name in enumerate(names, start=1):
-        with judge.found.console.busy(f"{name} ({place} of {len(names)})"):
-            outcome = run_method(name, number, judge, chosen)
-        if chosen is None and outcome.selector is not None:
-            chosen = outcome.chosen
-            number = len(getattr(outcome.selector, "selected_groups_", chosen))
-        outcomes.append(outcome)
-    return Compared(outcomes, _said_of_rows(outcomes, judge))
 
 
 def method_names(words: Sequence[str], option: str) -> list[str]:
@@ -199,16 +189,6 @@ def complain_of_failures(rows: Sequence[dict[str, Any]], kind: str) -> bool:
     return not all(slow) or len(failed) == len(rows)
 
 
-def _said_of_rows(outcomes: Sequence[Outcome], judge: Judge) -> list[str]:
-    every = judge.found.table.n_rows or 0
-    if judge.n_rows >= every:
-        return []
-    rows = f"{judge.n_rows:,} of {every:,} rows"
-    fewer = [one.row["method"] for one in outcomes if (one.row["n_rows"] or every) < every]
-    judged = f"held-out, redundancy and agreement: {rows} (--all-rows takes all)"
-    return [*(f"{name}: {rows}" for name in fewer), judged]
-
-
 def short_table(rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Return headings and cells for a terminal."""
     shown = {key: short for key, (short, _) in _HEADINGS.items() if short and key in rows[0]}
@@ -226,13 +206,14 @@ def _cell(key: str, value: Any, error: str | None) -> str:
     return f"{value:.3f}"
 
 
-def page_comparison(compared: Compared, tuned: bool = False) -> Comparison:
-    """Return the comparison as a report shows it."""
+def page_comparison(compared: MethodComparison, tuned: bool = False) -> Comparison:
+    """Return the comparison as a report shows it: what the page is about comes first."""
     import pandas as pd
 
     from bsufs.inspection.page import Comparison
 
-    rows = compared.rows
+    outcomes = sorted(compared.outcomes, key=lambda outcome: outcome is not compared.first)
+    rows = [outcome.row for outcome in outcomes]
     shown = {key: heading for key, (_, heading) in _HEADINGS.items() if key in rows[0]}
     table = pd.DataFrame(
         {heading: [_rounded(heading, row[key]) for row in rows] for key, heading in shown.items()}
@@ -260,7 +241,7 @@ def page_comparison(compared: Compared, tuned: bool = False) -> Comparison:
     notes += [f"{row['method']} failed: {row['error']}" for row in rows if row["error"] is not None]
     selections = {
         outcome.row["method"]: outcome.chosen
-        for outcome in compared.outcomes
+        for outcome in outcomes
         # One draw of random columns is not what the table shows the mean of.
         if outcome.selector is not None and outcome.row["method"] != BASELINE
     }

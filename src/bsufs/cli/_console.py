@@ -1,7 +1,5 @@
 """What people see: one-line messages, tables for terminals, plain lines for pipes."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import io
@@ -23,11 +21,6 @@ _NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?%?")
 def complain(message: str, kind: str = "error: ", program: str = "bsufs") -> None:
     """Print one line on standard error, not too long and with nothing that steers a terminal."""
     print(f"{program}: {kind}{shortened(' '.join(message.split()), _WIDEST)}", file=sys.stderr)
-
-
-def examples(*commands: str) -> str:
-    """Return commands as they stand at the end of a help."""
-    return "\n\n".join(["[bold]Examples[/bold]", *(f"[cyan]{one}[/cyan]" for one in commands)])
 
 
 class Console:
@@ -114,22 +107,21 @@ def print_table(
     from rich.table import Table
     from rich.text import Text
 
+    # A heading of several words is no wider than it must be, and breaks between them alone.
+    cells_of = [[row[number] for row in rows] for number in range(len(columns))]
+    widths = [
+        max(map(len, [*column.split(), *cells]))
+        for column, cells in zip(columns, cells_of, strict=True)
+    ]
+    screen = Screen(file=stream)
+    is_tight = sum(widths) + 2 * len(widths) > screen.width
     # Without frames, two more columns fit into the 80 characters of a plain terminal.
     table = Table(
-        title=Text(title),
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE_HEAD,
-        padding=(0, 1),
-        collapse_padding=True,
-        pad_edge=False,
+        box=SIMPLE_HEAD, padding=(0, 0 if is_tight else 1), collapse_padding=True, pad_edge=False
     )
-    for number, column in enumerate(columns):
-        cells = [row[number] for row in rows]
-        right = any(map(_NUMBER.fullmatch, cells))
-        # A heading of several words is no wider than it must be, and breaks between them alone.
-        longest = max(map(len, [*column.split(), *cells]))
-        heading = textwrap.wrap(column, longest, break_long_words=False)
+    for number, (column, width) in enumerate(zip(columns, widths, strict=True)):
+        right = any(map(_NUMBER.fullmatch, cells_of[number]))
+        heading = textwrap.wrap(column, width, break_long_words=False)
         table.add_column(
             Text("\n".join(heading)),
             justify="right" if right else "left",
@@ -139,7 +131,7 @@ def print_table(
     for row in rows:
         # Text, not markup: a name such as [red] is shown as it is.
         table.add_row(*(Text(one_line(cell)) for cell in row))
-    Screen(file=stream).print(table)
+    screen.print(Text(one_line(title), "bold"), table, sep="\n")
 
 
 def jsonable(value: Any) -> Any:

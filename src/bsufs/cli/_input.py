@@ -1,7 +1,5 @@
 """The table of a command, with what a selection asks of it."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,13 +11,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from bsufs._memory import available_memory, parse_size, size_in_words
+from bsufs._memory import available_memory, size_in_words
 from bsufs._typing import Indices
-from bsufs.cli._clustering import MOST_CLASSES, Classes, classes_in, cluster
+from bsufs.cli._columns import Groups, column_groups, features_named
 from bsufs.cli._console import Console
-from bsufs.cli._groups import Groups, column_groups
-from bsufs.cli._methods import column_numbers
 from bsufs.cli._options import parse_kinds
+from bsufs.metrics import batched_kmeans, clustering_accuracy, normalized_mutual_information
 from bsufs.scatter import memory_for_scatter
 from bsufs.selectors._data import FitData
 from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side, with_regressors
@@ -35,6 +32,11 @@ SAMPLE_ROWS = 4096
 _MANY_ROWS, _TIMES_AS_MANY = 1000, 10
 # What a class takes as text of its own.
 _BYTES_PER_CLASS = 100
+_KMEANS_RUNS = 20
+# Scores of more classes than this take minutes and say little.
+_MOST_CLASSES = 100
+# The classes of the rows that have one, and the numbers of these rows.
+Classes = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -43,47 +45,34 @@ class Input:
 
     table: Table
     console: Console
-    nuisance: Nuisance | None = None
+    groups: Groups
+    nuisance: Nuisance | None
     # Seed of the sample of rows, None for all of them.
-    seed: int | None = None
-    groups: Groups | None = None
+    seed: int | None
 
     @cached_property
     def data(self) -> FitData:
         """The numbers of a table that is held, with all that is computed of them once."""
-        return self._as_data(self.table.values, self.nuisance)
+        table = self.table
+        return FitData(
+            table.values, None, table.matrix_names, self.nuisance, groups=self.kept_together
+        )
 
     @cached_property
     def dense(self) -> FitData:
         """The same for what cannot take a sparse matrix, or looks at the numbers themselves."""
-        if self.nuisance is not None:
-            return self.data.cleared
-        if not sparse.issparse(self.data.X):
-            return self.data
-        return self._as_data(self.data.X.toarray())
+        return _as_dense(self.data.cleared)
 
     @cached_property
     def sampled(self) -> FitData:
         """Some rows of a large table, all of a small one, for what cannot take all."""
         rows = self._drawn(self.data.X.shape[0])
-        if rows is None:
-            return self.dense
-        X = self.seen.X[rows]
-        return self._as_data(X.toarray() if sparse.issparse(X) else X)
-
-    def _as_data(self, X: Any, nuisance: Nuisance | None = None) -> FitData:
-        names = self.table.matrix_names
-        return FitData(X, names=names, nuisance=nuisance, groups=self.kept_together)
+        return self.dense if rows is None else _as_dense(self.data.cleared.part(rows))
 
     @cached_property
     def kept_together(self) -> Groups | None:
         """Columns of the matrix that belong together: groups that were given, and categories."""
-        return self.table.kept_together(self.groups)
-
-    @property
-    def seen(self) -> FitData:
-        """The numbers, cleared of what is adjusted for."""
-        return self.data if self.nuisance is None else self.dense
+        return self.table.kept_together(self.groups or None)
 
     def _drawn(self, n_rows: int) -> Indices | None:
         return None if self.seed is None else RowSample(SAMPLE_ROWS, self.seed).numbers(n_rows)
@@ -99,33 +88,30 @@ class Input:
             self.compute_scatter()
             self.console.progress("")
             selector.fit(self.data_for(selector))
-        else:
-            if self.nuisance is not None:
-                n_columns = len(self.table.matrix_names)
-                behind = list(range(n_columns, n_columns + self.nuisance.regressors.shape[1]))
-                selector.set_params(
-                    adjust_for=behind or None,
-                    center_rows=bool(self.nuisance.columns.centered.any()),
-                )
-                if selector.costs is not None:
-                    selector.set_params(costs=[*selector.costs, *(1.0 for _ in behind)])
-            selector.fit_batches(self._batches())
+            return selected_best_first(selector)
+        batches = self.table.batches()
+        if self.nuisance is not None:
+            centered, regressors = self.nuisance.columns.centered, self.nuisance.regressors
+            behind = list(range(centered.size, centered.size + regressors.shape[1]))
+            selector.set_params(adjust_for=behind or None, center_rows=bool(centered.any()))
+            if selector.costs is not None:
+                selector.set_params(costs=[*selector.costs, *(1.0 for _ in behind)])
+            batches = with_regressors(batches, regressors)
+        selector.fit_batches(self._of_two_rows(batches))
         return selected_best_first(selector)
 
-    def _batches(self) -> Iterator[Any]:
-        if self.nuisance is None or not self.nuisance.regressors.size:
-            yield from self.table.batches()
-        else:
-            yield from with_regressors(self.table.batches(), self.nuisance.regressors)
+    def _of_two_rows(self, batches: Iterator[Any]) -> Iterator[Any]:
+        yield from batches
         self.require_two_rows()
 
     def compute_scatter(self) -> None:
         """Compute the scatter of a table that is held, which whoever selects needs."""
         _ = self.data.scatter
         if not self.data.variances.any():
+            without = " without what --adjust-for and --center-rows take off"
             raise ValueError(
-                f"{self.table.source}: every column is constant (without what --center-rows and "
-                "--adjust-for take off). There is nothing to select."
+                f"{self.table.source}: every column is constant"
+                f"{'' if self.nuisance is None else without}. There is nothing to select."
             )
 
     def require_two_rows(self) -> None:
@@ -147,11 +133,18 @@ class Input:
             if not self.table.is_held and _BYTES_PER_CLASS * len(cells) > self.table.memory:
                 self._say_unclustered(_BYTES_PER_CLASS * (self.table.n_rows or len(cells)))
                 return None
-        labels, rows = classes_in(cells, label)
-        n_classes = len(set(labels))
-        if n_classes > MOST_CLASSES:
+        known = [cell is not None and bool(str(cell).strip()) for cell in cells]
+        rows = np.flatnonzero(known)
+        labels = np.array([str(cells[row]) for row in rows])
+        n_classes = np.unique(labels).size
+        if not 2 <= n_classes <= rows.size / 2:
+            raise ValueError(
+                f"--label {label!r} must hold classes: at least two, of two rows each on average. "
+                f"It has {n_classes} different values in {rows.size} rows."
+            )
+        if n_classes > _MOST_CLASSES:
             self.console.say(
-                f"k-means is left out: {label!r} has {n_classes} classes, more than {MOST_CLASSES}"
+                f"k-means is left out: {label!r} has {n_classes} classes, more than {_MOST_CLASSES}"
             )
             return None
         drawn = self._drawn(rows.size)
@@ -166,7 +159,7 @@ class Input:
         """Run k-means on the selected columns, and on all where these are held."""
         self.console.progress("k-means on the selected")
         if self.table.is_held:
-            X = self.seen.X
+            X = self.data.cleared.X
             parts = {"selected": X[:, best_first], "all": X}
             return {which: cluster(part, classes, seed) for which, part in parts.items()}
         if self.nuisance is not None:
@@ -185,6 +178,24 @@ class Input:
             f"k-means is left out: it needs {size_in_words(needed)} or more, --memory is "
             f"{size_in_words(self.table.memory)}"
         )
+
+
+def _as_dense(data: FitData) -> FitData:
+    if not sparse.issparse(data.X):
+        return data
+    return FitData(data.X.toarray(), names=data.names, groups=data.groups)
+
+
+def cluster(X: Any, classes: Classes, seed: int) -> dict[str, float]:
+    """Run k-means and return how well it finds the classes."""
+    labels, rows = classes
+    part = X[rows].toarray() if sparse.issparse(X) else X[rows]
+    runs = batched_kmeans(part, len(set(labels)), n_runs=_KMEANS_RUNS, random_state=seed)
+    found = runs.labels[runs.best]
+    return {
+        "accuracy": clustering_accuracy(labels, found),
+        "information": normalized_mutual_information(labels, found),
+    }
 
 
 def selected_best_first(selector: Any) -> Indices:
@@ -211,19 +222,15 @@ def _scale(given: Any) -> str:
 
 def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
     """Open a table as the options of a command say; whole where something needs that."""
-    try:
-        given.memory = None if given.memory is None else parse_size(given.memory)
-    except ValueError as error:
-        raise ValueError(f"--memory: {error}") from error
     with console.busy(f"reading {given.table}"):
         table = open_table(
             given.table, whole_for=whole_for, progress=console.progress, **read_as(given)
         )
     for notice in table.notices:
         console.say(notice)
-    seed = None if given.all_rows else given.seed
-    groups = column_groups(given, table.names)
-    found = Input(table, console, _nuisance(given, table, groups or {}), seed, groups)
+    groups = column_groups(given, table)
+    nuisance, seed = _nuisance(given, table, groups), None if given.all_rows else given.seed
+    found = Input(table, console, groups, nuisance, seed)
     if table.is_held:
         found.require_two_rows()
     else:
@@ -258,9 +265,9 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
 def _may_be_turned(table: Table) -> bool:
     """Return whether the rows of a table look like features."""
     n_rows = table.n_rows or 0
-    unique = [column for column in table.columns if column.why == "it is different in every row"]
     many = n_rows >= max(_MANY_ROWS, _TIMES_AS_MANY * table.n_features)
-    return many and bool(unique or table.rows.row_names)
+    named = any(column.kind == "left out" and "different" in column.why for column in table.columns)
+    return many and (named or bool(table.rows.row_names))
 
 
 def _nuisance(given: Any, table: Table, groups: Groups) -> Nuisance | None:
@@ -287,7 +294,7 @@ def _nuisance(given: Any, table: Table, groups: Groups) -> Nuisance | None:
         columns[name] = cells
     n_rows = len(next(iter(columns.values()))) if columns else table.n_rows or 0
     centered = np.full(len(table.matrix_names), given.center_rows)
-    left_out = set(column_numbers(given.never_keep, table, "--never-keep", groups))
+    left_out = set(features_named(given, "never_keep", table, groups))
     for members in [left_out, *groups.values()]:
         if left_out.intersection(members):
             centered[table.places(list(members))] = False

@@ -1,7 +1,5 @@
 """A limit on the time of some work, which is then done in a process that can be ended."""
 
-from __future__ import annotations
-
 import re
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Options that several commands share, and how their words are read."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import os
@@ -24,15 +22,14 @@ Missing = StrEnum(
 )
 Scale = StrEnum("Scale", ["auto", "none", "standard", "noise"])
 Order = StrEnum("Order", ["rank", "table"])
-# What says how a file is to be read stands apart in the help.
-READING = "How the table is read"
-QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="No words on standard error.")]
+QuietOption = Annotated[bool, typer.Option("-q", "--quiet", help="Print results and errors alone.")]
 
 
 def option(
     metavar: str | None, text: str, names: str = "", default: Any = None, **more: Any
 ) -> Any:
     """Declare an option; names are separated by blanks, and that of the variable by default."""
+    more["show_default"] = False
     return typer.Option(default, *names.split(), metavar=metavar, help=text, **more)
 
 
@@ -47,22 +44,23 @@ def names_option(text: str, names: str = "") -> Any:
 
 
 def add_command(
-    app: typer.Typer, work: Callable[[SimpleNamespace], None], own: type, epilog: str
+    app: typer.Typer, work: Callable[[Any], None], own: Sequence[type], examples: str
 ) -> None:
-    """Add a command: the options of a class, between those that begin and end all commands.
+    """Add a command with options of its own, declared in classes, and those of all commands.
 
-    `work` gets all of them by name, and the command itself as a shell takes it.
+    Each class is a group of the help. `work` gets all options by name, and the command itself as a
+    shell takes it.
     """
+    shared = CommonOptions, NuisanceOptions, RunningOptions, ReadingOptions
     named = inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter("context", named, annotation=typer.Context)]
-    for declared in (TableOptions, own, CommonOptions, ReadingOptions):
-        for name, hint in get_type_hints(declared, include_extras=True).items():
-            default = getattr(declared, name)
-            if declared is ReadingOptions:
-                default.rich_help_panel = READING
-            if isinstance(default, OptionInfo) and not default.param_decls:
+    for group in (TableOptions, *own, *shared):
+        for name, hint in get_type_hints(group, include_extras=True).items():
+            default = getattr(group, name)
+            if isinstance(default, OptionInfo):
+                default.rich_help_panel = str(group.__doc__).rstrip(".")
                 # Named here, a flag gets no second name that begins with --no.
-                default.param_decls = (f"--{name.replace('_', '-')}",)
+                default.param_decls = default.param_decls or (f"--{name.replace('_', '-')}",)
             parameters.append(inspect.Parameter(name, named, default=default, annotation=hint))
 
     def command(context: typer.Context, **_: Any) -> None:
@@ -71,7 +69,7 @@ def add_command(
     command.__doc__ = work.__doc__
     command.__annotations__ = {one.name: one.annotation for one in parameters}
     vars(command)["__signature__"] = inspect.Signature(parameters)
-    app.command(work.__name__, epilog=epilog)(command)
+    app.command(work.__name__, epilog=examples)(command)
 
 
 def parse_number(text: str) -> int | float | str:
@@ -179,18 +177,18 @@ def one_of(name: str, choices: Sequence[str], what: str) -> str:
 
 
 class TableOptions:
-    """What every command is about."""
+    """Options."""
 
     table: str = typer.Argument(
         metavar="TABLE",
-        help="The table: .csv .tsv .txt (also .gz .bz2 .xz .zip) .parquet .feather .xlsx .npy .npz "
-        ".mat .h5ad .zarr, or - for text from standard input.",
+        help="A file: .csv .tsv .txt (also .gz .bz2 .xz .zip) .parquet .feather .xlsx .npy .npz "
+        ".mat .h5ad .zarr; - reads text from standard input.",
         show_default=False,
     )
     numbers: str = option(
         "NUMBER",
-        "How many to keep: a number, a share such as 0.1, or auto: by default the fewest whose "
-        "clusters agree with those of all columns as well as more would.",
+        "How many to keep: a number, a share such as 0.1, or auto (the default), the fewest that "
+        "do as well as more would.",
         "-k --n-features",
         "auto",
         callback=parse_numbers,
@@ -198,78 +196,74 @@ class TableOptions:
 
 
 class CommonOptions:
-    """What every command knows besides."""
+    """Options."""
 
-    json_file: str | None = option("FILE", "All results; - to print.", "--json")
-    report_file: str | None = option(
-        "FILE", "A page with reasons and pictures; - to print.", "--report"
+    report_file: str | None = option("FILE", "Write a page with reasons and pictures.", "--report")
+    json_file: str | None = option("FILE", "Write all results as JSON.", "--json")
+    ignore: list[str] | None = names_option(
+        "Columns not to use, such as an id; the output keeps them."
     )
-    subsamples: int = option(
-        "NUMBER", "Refits that tell how stable it is, for --report.", default=20, min=0
-    )
-    limit: str | None = option(
-        "TIME",
-        "Stop a method that is compared after this time, such as 60s or 2m; the others go on.",
-        callback=parse_limit,
-    )
-    all_rows: bool = flag(
-        "Compare on all rows, also where 4096 drawn at random would do: methods that look for "
-        "neighbors, and what a selection is judged by."
-    )
+    label: str | None = option("COLUMN", "Known classes, to judge by; never used to select.")
+    force: bool = flag("Replace files that exist.")
+    quiet: QuietOption = False
+
+
+class NuisanceOptions:
+    """What must not decide."""
+
     adjust_for: list[str] | None = names_option(
-        "Columns that must not decide, such as a batch: what they explain is taken off all others "
-        "while selecting. Text means groups. Carried to the output: a,b or @file; repeatable.",
+        "Columns such as a batch or an age: what they explain is taken off all others while "
+        "selecting. Text means groups.",
         "--adjust-for --batch-key",
     )
     center_rows: bool = flag("Take off each row its mean over the columns while selecting.")
-    seed: int = option("NUMBER", "Seed of all that is random.", default=0, min=0)
+
+
+class RunningOptions:
+    """How it runs."""
+
+    seed: int = option("NUMBER", "Seed of all that is random; default 0.", default=0, min=0)
     jobs: int | None = option("NUMBER", "Threads at most; default all.", min=1)
-    force: bool = flag("Replace files that exist.")
-    quiet: QuietOption = False
+    subsamples: int = option(
+        "NUMBER", "Refits that tell how stable it is, for --report; default 20.", default=20, min=0
+    )
+    limit: str | None = option(
+        "TIME",
+        "Stop a method that is compared after 60s, 2m or 1h; the others go on.",
+        callback=parse_limit,
+    )
+    all_rows: bool = flag("Compare on all rows, also where 4096 drawn at random would do.")
 
 
 class ReadingOptions:
     """How the table is read."""
 
-    ignore: list[str] | None = names_option(
-        "Columns not to use, carried to the output: a,b or @file; may be repeated."
-    )
-    label: str | None = option(
-        "COLUMN", "Classes; never used to select, only to score k-means afterwards."
-    )
-    as_categories: list[str] | None = names_option(
-        "Columns to take as categories: a,b or @file; repeatable.", "--categories"
-    )
-    as_numbers: list[str] | None = names_option(
-        "Columns to take as numbers, whatever they look like.", "--numbers"
-    )
-    as_dates: list[str] | None = names_option("Columns to take as dates.", "--dates")
-    strict: bool = flag("Refuse text, dates and missing values in columns to select.")
+    as_categories: list[str] | None = names_option("Columns that are categories.", "--categories")
+    as_numbers: list[str] | None = names_option("Columns that are numbers.", "--numbers")
+    as_dates: list[str] | None = names_option("Columns that are dates.", "--dates")
     missing: Missing | None = option(
         "HOW",
-        "Missing or infinite values: median (while selecting; the output keeps its gaps), "
-        "drop-rows, drop-columns or error. By default median, with --strict error.",
+        "Gaps: median, the default, fills them while selecting, and the output keeps them; "
+        "drop-rows; drop-columns; error.",
     )
     scale: Scale = option(
         "HOW",
-        "standard: all columns to variance 1 while selecting; noise: in units of the deviation "
-        "usual for columns of their mean; none; or auto, standard where the columns plainly share "
-        "no unit, noise where clusters are sought in a .h5ad.",
+        "Units: standard, variance 1 while selecting; none; noise, for gene expression; auto, the "
+        "default, chooses and says why.",
         default=Scale.auto,
     )
+    strict: bool = flag("Refuse text, dates and gaps in columns to select.")
     transpose: bool = flag("The rows of the file are the features, named in its first column.")
+    no_header: bool = flag("The first line holds values, no names.")
+    delimiter: str | None = option(
+        "MARK",
+        r"What stands between cells of text, \t for a tab.",
+        callback=lambda mark: "\t" if mark == "\\t" else mark,
+    )
     file_format: str | None = option(
         "KIND", "What the file is, such as csv, where its name does not say it.", "--format"
     )
-    delimiter: str | None = option(
-        "MARK",
-        r"Mark between cells of text, \t for a tab.",
-        callback=lambda mark: "\t" if mark == "\\t" else mark,
-    )
-    no_header: bool = flag("The first line holds values, no names.")
     array: str | None = option(
-        "NAME",
-        "Which matrix of a .npz or .mat, layer of a .h5ad, sheet of a .xlsx.",
-        "--array --layer",
+        "NAME", "Matrix of a .npz or .mat, layer of a .h5ad, sheet of a .xlsx.", "--array --layer"
     )
     names_from: str | None = option("COLUMN", "Column of var in a .h5ad that names the features.")

@@ -1,13 +1,15 @@
-"""The report of a command: what the page of the library does not know by itself."""
+"""The report of a command, and the lines of Python that do what it did."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bsufs._threads import at_most_threads
-from bsufs.cli._input import Input
-from bsufs.cli._script import python_lines
+from bsufs.cli._columns import KEPT, column_costs, features_named
+from bsufs.cli._input import Input, read_as
+from bsufs.tables import open_table
 
 if TYPE_CHECKING:
     from bsufs.inspection import Alternative, Comparison
@@ -25,10 +27,9 @@ def make_page(
     # Needs an extra that nothing else here does.
     from bsufs.inspection.page import make_report
 
-    gaps = found.table.missing
     facts = {"Table": given.table, "Scale": found.table.scale, **(about or {})}
-    if gaps.in_words():
-        facts["Missing values"] = gaps.in_words()
+    if found.table.missing.in_words():
+        facts["Missing values"] = found.table.missing.in_words()
     if given.adjust_for:
         facts["Adjusted for"] = ", ".join(given.adjust_for)
     if given.center_rows:
@@ -47,3 +48,43 @@ def make_page(
             progress=found.console.progress,
         )
     return str(report)
+
+
+def python_lines(given: Any, found: Input, selector: Any) -> str:
+    """Return the lines that select the same columns of the same file."""
+    read = read_as(given) | {"memory": None, "whole_for": "TableSelector"}
+    arguments = [repr(given.table), *_differing(read, open_table)]
+    settings = _differing(_parameters(given, found, selector), type(selector).__init__)
+    name, caution = type(selector).__name__, ""
+    if found.nuisance is not None and "adjust_for" not in selector.get_params():
+        caution = f"# {name} cannot take off by itself what --adjust-for and --center-rows did.\n"
+    return (
+        f"{caution}from bsufs import TableSelector\nfrom bsufs.selectors import {name}\n"
+        "from bsufs.tables import open_table\n\n"
+        f"table = open_table({', '.join(arguments)})\n"
+        f"selector = TableSelector({name}({', '.join(settings)})).fit(table)\n"
+        "selector.selected_features_"
+    )
+
+
+def _parameters(given: Any, found: Input, selector: Any) -> dict[str, Any]:
+    """Return the parameters of a selector, those of columns by their names in the table."""
+    table, names = found.table, found.table.names
+    costs = column_costs(given, table, found.groups)
+    by_name = {
+        "groups": {label: [names[one] for one in found.groups[label]] for label in found.groups},
+        "costs": None if costs is None else dict(zip(names, costs, strict=True)),
+        "adjust_for": given.adjust_for,
+        "center_rows": given.center_rows,
+    }
+    for option in KEPT:
+        by_name[option] = [names[one] for one in features_named(given, option, table, found.groups)]
+    own = selector.get_params(deep=False)
+    return own | {name: value for name, value in by_name.items() if name in own}
+
+
+def _differing(values: dict[str, Any], function: Any) -> list[str]:
+    """Return those that are not the defaults of a function, as its call has them."""
+    defaults = inspect.signature(function).parameters
+    shown = {name: value for name, value in values.items() if value not in (None, [], {}, ())}
+    return [f"{name}={value!r}" for name, value in shown.items() if value != defaults[name].default]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,26 +14,34 @@ from bsufs._threads import at_most_threads
 from bsufs._typing import Array, Indices
 from bsufs.cli import _comparison as comparison
 from bsufs.cli import _methods as methods
-from bsufs.cli import _tuning as tuning
-from bsufs.cli._clustering import Classes
+from bsufs.cli._columns import KEPT, column_costs, features_named
 from bsufs.cli._console import Console, as_csv
-from bsufs.cli._groups import column_costs
-from bsufs.cli._input import Input, open_input
-from bsufs.cli._page import make_page
-from bsufs.cli._script import python_lines
+from bsufs.cli._input import Classes, Input, open_input
+from bsufs.cli._options import one_of
+from bsufs.cli._page import make_page, python_lines
 from bsufs.selectors._agreement import TOLERANCE
 from bsufs.solvers.components import common_level_in_words
+from bsufs.tables._write import needs_whole_table
+from bsufs.tuning import LabelFreeSearch
+from bsufs.tuning.criteria import CRITERIA
 
 if TYPE_CHECKING:
     from bsufs.inspection import Alternative
 
 # What clusters best without labels; see the documentation on choosing without labels.
 DEFAULT_METHOD = "ClusterAlignment"
-_KEPT = ("must_keep", "never_keep")
 # With more than this share of the variance a column decides by its unit what is selected.
 _MOST_OF_IT = 0.5
 # So many features of an alternative are named on a terminal, in so many characters each.
 _FIRST, _NAME_WIDTH = 3, 20
+# So many settings that were tried are shown, under headings of their own for some.
+_SETTINGS_SHOWN = 5
+_HEADINGS = {
+    "n_features": "k",
+    "reconstruction": "held out",
+    "clustering_agreement": "clusters agree",
+    "restart_agreement": "restarts agree",
+}
 
 
 @dataclass(frozen=True)
@@ -50,26 +58,23 @@ class Selection:
     document: dict[str, Any]
 
 
-def validate_request(given: Any) -> None:
-    """Check and complete the methods, parameters and criterion, before a table is read."""
-    asked = {one: getattr(given, one) or getattr(given, f"{one}_matching") for one in _KEPT}
+def read(given: Any, console: Console) -> Input:
+    """Check the words of the command, and read the table, or open it where it is too large."""
+    asked = {one: getattr(given, one) or getattr(given, f"{one}_matching") for one in KEPT}
     selector = _selector(given, asked | {"costs": given.costs, "budget": given.budget})
-    given.can_stream = hasattr(selector, "fit_batches")
     if given.criterion is not None:
-        given.criterion = tuning.criterion_name(given.criterion)
+        name = given.criterion.replace("-", "_")
+        given.criterion = one_of(name, list(CRITERIA), "--criterion")
     if given.others is not None:
         given.others = comparison.others_than(type(selector).__name__, given.others)
-
-
-def read(given: Any, console: Console) -> Input:
-    """Read the table, or open it where it is too large to hold."""
     needs_all = {
         "--report": given.report_file is not None,
-        f"--method {given.method}": not given.can_stream,
+        f"--method {given.method}": not hasattr(selector, "fit_batches"),
         "--tune": given.tune,
         "--compare": given.others is not None,
         "--alternatives": given.alternatives > 0,
-        f"-o {given.output}": given.output is not None and given.output_needs_all,
+        # Also says where the extension is none that can be written.
+        f"-o {given.output}": given.output is not None and needs_whole_table(given.output),
     }
     whole_for = next((option for option, does in needs_all.items() if does), None)
     found = open_input(given, console, whole_for)
@@ -78,9 +83,9 @@ def read(given: Any, console: Console) -> Input:
     return found
 
 
-def fit(given: Any, found: Input, console: Console) -> Selection:
+def fit(given: Any, found: Input) -> Selection:
     """Select, and find out what the selection is worth."""
-    table = found.table
+    table, console = found.table, found.console
     classes = None if given.label is None else found.classes(given.label)
     selector = _selector(given, _kept(given, found))
     method = type(selector).__name__
@@ -90,7 +95,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         # The threads of a search are those that try settings.
         at_most_threads(1 if given.tune and given.jobs is not None else given.jobs),
     ):
-        fitted = tuning.make_search(selector, found.dense, given) if given.tune else selector
+        fitted = methods.make_search(selector, found.dense, given) if given.tune else selector
         best_first = found.fit(fitted)
         seconds = time.perf_counter() - start
         selector = fitted.best_estimator_ if given.tune else fitted
@@ -135,7 +140,7 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
         "columns": list(columns.values()),
         "agreement_curve": getattr(selector, "agreement_curve_", None),
         "clustering": clustering,
-        "tuning": tuning.tuning_document(fitted) if given.tune else None,
+        "tuning": _tuning_document(fitted) if given.tune else None,
         "comparison": None,
         "alternatives": None,
         "python": python_lines(given, found, selector),
@@ -150,24 +155,23 @@ def fit(given: Any, found: Input, console: Console) -> Selection:
 
 def _columns(found: Input, selector: Any) -> dict[str, dict[str, Any]]:
     """Return for every column of the table what it was taken as, and what came of it."""
-    table, groups = found.table, found.groups or {}
-    n_columns = len(table.matrix_names)
-    order, _ = found.table.by_feature(np.argsort(selector.ranking_[:n_columns]))
-    of = np.arange(n_columns) if table.groups is None else table.groups
-    score = np.full(table.n_features, -np.inf)
-    np.maximum.at(score, of, selector.scores_[:n_columns])
-    kept = np.bincount(of, selector.support_[:n_columns]) > 0
-    group = {feature: label for label, members in groups.items() for feature in members}
-    columns: dict[str, dict[str, Any]] = {
-        column.name: {"name": column.name, "kind": column.kind, "why": column.why, "rank": None}
-        | {"score": None, "kept": False, "group": None}
-        for column in table.columns
+    table = found.table
+    # Behind the columns of the matrix may stand what was adjusted for.
+    best_first = np.argsort(selector.ranking_[: len(table.matrix_names)])
+    features, ends = table.by_feature(best_first)
+    # The score of a feature is that of its best column, which comes first.
+    best = best_first[np.append(0, ends[:-1] + 1)]
+    group = {feature: label for label, members in found.groups.items() for feature in members}
+    nothing = dict.fromkeys(["rank", "score", "kept", "group"]) | {"kept": False}
+    columns = {
+        one.name: {"name": one.name, "kind": one.kind, "why": one.why} | nothing
+        for one in table.columns
     }
-    for rank, feature in enumerate(order.tolist(), start=1):
+    for rank, (feature, column) in enumerate(zip(features.tolist(), best, strict=True), start=1):
         columns[table.names[feature]] |= {
             "rank": rank,
-            "score": float(score[feature]),
-            "kept": bool(kept[feature]),
+            "score": float(selector.scores_[column]),
+            "kept": bool(selector.support_[column]),
             "group": group.get(feature),
         }
     return columns
@@ -192,44 +196,63 @@ def ranking_as_csv(selection: Selection) -> str:
 
 def _kept(given: Any, found: Input) -> dict[str, Any]:
     """Return what a selector is to know of the columns of the matrix."""
-    table, groups = found.table, found.groups or {}
-    must, never = (methods.columns_to_keep(given, option, table, groups) for option in _KEPT)
+    table, groups = found.table, found.groups
+    must, never = (features_named(given, option, table, groups) for option in KEPT)
     both = set(must).intersection(never)
     if both:
         raise ValueError(
             f"--must-keep and --never-keep both name {table.names[min(both)]!r}. Take it out of "
             "one of them."
         )
-    keep = {"must_keep": table.places(must).tolist(), "never_keep": table.places(never).tolist()}
-    costs = {"costs": _costs(given, found), "budget": given.budget}
-    return {**keep, **costs, "groups": found.kept_together}
+    costs = column_costs(given, table, groups)
+    if costs is not None and table.groups is not None:
+        # The columns of a category share its cost.
+        costs = (np.array(costs) / np.bincount(table.groups))[table.groups].tolist()
+    return {
+        "must_keep": table.places(must).tolist(),
+        "never_keep": table.places(never).tolist(),
+        "costs": costs,
+        "budget": given.budget,
+        "groups": found.kept_together,
+    }
 
 
-def _selector(given: Any, keep: Mapping[str, Any]) -> Any:
-    return methods.make_selector(
-        given.method or DEFAULT_METHOD,
-        given.numbers[0],
-        seed=given.seed,
-        jobs=given.jobs,
-        settings=given.settings,
-        keep=keep,
+def _selector(given: Any, keep: dict[str, Any]) -> Any:
+    method, number = given.method or DEFAULT_METHOD, given.numbers[0]
+    return methods.make_selector(method, number, given.seed, given.jobs, given.settings, keep)
+
+
+def _tuning_document(search: LabelFreeSearch) -> dict[str, Any]:
+    # A data frame where there is pandas, else a dictionary: both are columns by name.
+    columns = {name: list(search.criteria_[name]) for name in search.criteria_}
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    return {
+        "criterion": search.criterion,
+        "best_params": search.best_params_,
+        "best_score": search.best_score_,
+        "candidates": sorted(rows, key=lambda row: int(row["rank"])),
+    }
+
+
+def _tell_tuning(tuning: dict[str, Any], console: Console) -> None:
+    """Show the best candidates."""
+    rows = tuning["candidates"]
+    best = ", ".join(f"{name}={value}" for name, value in tuning["best_params"].items())
+    console.say(f"tried {len(rows)} settings without labels; {tuning['criterion']} chose {best}")
+    columns = [name for name in rows[0] if name != "rank"]
+    shown, by = rows[:_SETTINGS_SHOWN], tuning["criterion"].replace("_", " ")
+    console.show(
+        f"The {len(shown)} best of {len(rows)} settings, by {by}",
+        # Without underscores a heading may break, and the table fits into 80 characters.
+        [_HEADINGS.get(n, n.removeprefix("param_").replace("_", " ")) for n in columns],
+        [[f"{row[n]:.3f}" if n in CRITERIA else str(row[n]) for n in columns] for row in shown],
     )
-
-
-def _costs(given: Any, found: Input) -> list[float] | None:
-    """Return what each column of the matrix costs; those of a category share its cost."""
-    table = found.table
-    costs = column_costs(given, table.names, found.groups)
-    if costs is None or table.groups is None:
-        return costs
-    shared = np.array(costs) / np.bincount(table.groups)
-    return [float(cost) for cost in shared[table.groups]]
 
 
 def _tell(document: dict[str, Any], names: Sequence[str], shares: Array, console: Console) -> None:
     """Say in a few lines what came of it."""
     if document["tuning"] is not None:
-        tuning.say_tuning(document["tuning"], console)
+        _tell_tuning(document["tuning"], console)
     groups = {row["group"] for row in document["selected"]} - {None}
     in_groups = f" in {len(groups)} group{'s' * (len(groups) > 1)}" if groups else ""
     console.say(
@@ -241,8 +264,8 @@ def _tell(document: dict[str, Any], names: Sequence[str], shares: Array, console
         pairs = zip(*document["agreement_curve"].values(), strict=True)
         tried = ", ".join(f"{agreement:.2f} with {number}" for number, agreement in pairs)
         console.say(
-            f"clusters agree with those of all columns by {tried}: auto keeps the fewest that come "
-            f"within {TOLERANCE} of the best"
+            "auto keeps the fewest columns that show the clusters it looked for within "
+            f"{TOLERANCE} of the best: {tried}"
         )
     largest = int(shares.argmax())
     if document["scale"] == "none" and len(names) > 2 and shares[largest] > _MOST_OF_IT:
@@ -258,24 +281,17 @@ def _in_percent(scores: dict[str, float]) -> str:
     return f"ACC {100 * scores['accuracy']:.1f}, NMI {100 * scores['information']:.1f}"
 
 
-def compare(given: Any, selection: Selection) -> comparison.Compared | None:
+def compare(given: Any, selection: Selection) -> comparison.MethodComparison | None:
     """Run the other methods that were asked for, and show them beside the selection."""
     if given.others is None:
         return None
-    best_first, document = selection.best_first, selection.document
-    number = len(getattr(selection.selector, "selected_groups_", best_first))
+    document, console = selection.document, selection.found.console
     with at_most_threads(given.jobs):
-        judge = comparison.Judge(given, selection.found, selection.classes)
-        first = comparison.Outcome(
-            judge.row(
-                document["method"], [best_first], document["seconds"], None, document["n_rows"]
-            ),
-            selection.selector,
-            best_first,
-        )
-        compared = comparison.compare_methods(given.others, number, judge, first)
+        compared = comparison.MethodComparison(given, selection.found, selection.classes)
+        fitted = [selection.selector]
+        compared.add(document["method"], fitted, document["seconds"], document["n_rows"])
+        compared.run(given.others, given.numbers[0])
     document["comparison"] = compared.rows
-    console = selection.found.console
     console.show("Other methods", *comparison.short_table(compared.rows))
     for said in compared.sampled:
         console.say(said)
@@ -317,7 +333,7 @@ def show_alternatives(given: Any, selection: Selection) -> list[Alternative]:
 def page(
     given: Any,
     selection: Selection,
-    compared: comparison.Compared | None,
+    compared: comparison.MethodComparison | None,
     others: Sequence[Alternative],
 ) -> str:
     """Return the report as one HTML page."""

@@ -4,8 +4,6 @@
 OPTIONS`` writes how a table was read. What is done goes to standard output, a line of JSON each.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """``bsufs app``: a page on this computer, for those who do not type commands."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated
@@ -16,15 +14,12 @@ _LIMIT = "2GB"
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("app", epilog=_EPILOG)(run_app)
+    app.command("app", epilog=_EXAMPLES)(run_app)
 
 
-_EPILOG = """
-[bold]Examples[/bold]
-
-[cyan]bsufs app[/cyan]   drop a table on the page
-
-[cyan]bsufs app genes.csv[/cyan]   begin with this one
+_EXAMPLES = """
+bsufs app             # drop a table on the page
+bsufs app genes.csv   # begin with this one
 """
 
 
@@ -37,13 +32,13 @@ def run_app(
         int, typer.Option(metavar="NUMBER", help="The port; 0: any that is free.", min=0, max=65535)
     ] = 0,
     no_browser: Annotated[
-        bool, typer.Option("--no-browser", metavar="", help="Only print the address.")
+        bool, typer.Option("--no-browser", help="Only print the address.")
     ] = False,
     limit_size: Annotated[
         str, typer.Option(metavar="SIZE", help="The largest table that the page takes.")
     ] = _LIMIT,
 ) -> None:
-    """Open a page to select columns with: drop a table, look at its columns, select.
+    """Open a page on this computer instead: drop a table, look at its columns, select.
 
     All stays on this computer: nobody else can open the page, and what it holds is removed when
     Ctrl-C ends it.

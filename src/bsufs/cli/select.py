@@ -1,7 +1,5 @@
 """``bsufs select``: keep the most informative columns of a table."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import nullcontext
 from importlib import import_module
@@ -10,80 +8,47 @@ from typing import Any
 import typer
 
 from bsufs._atomic import STANDARD
+from bsufs._memory import parse_size
 from bsufs._names import one_line
 from bsufs.cli import _options as options
-from bsufs.cli._console import Console, dump, examples, print_table
+from bsufs.cli._console import Console, dump, print_table
 from bsufs.cli._options import flag, names_option, option
 
-_EPILOG = examples(
-    "bsufs select genes.csv -k 50 --ignore patient --label type -o reduced.csv",
-    "zcat genes.tsv.gz | bsufs select - -k 20 > names.txt",
-    "bsufs select table.csv -k 30 --purpose neighbors -o reduced.csv",
-    "bsufs select table.parquet --method ColumnSubset --scale standard --json result.json",
-    "bsufs select table.csv -k 20 --report page.html --compare ColumnSubset,MCFS",
-    "bsufs select cells.h5ad -k 300 --never-keep-matching '^(MT-|RP[SL])' -o panel.h5ad",
-    "bsufs select table.csv -k 10,20,50 --tune",
-    "bsufs select table.csv -k 20 --alternatives 3 --report page.html",
-    "bsufs select larger-than-memory.parquet -k 50 -o small.parquet",
-    "bsufs select table.csv -k 9 --must-keep age,sex --set n_components=5",
-    "bsufs select sensors.csv --group-by . --costs prices.csv --budget 500",
-)
+_EXAMPLES = """
+bsufs select table.csv -k 50 -o reduced.csv            # keep 50 columns
+bsufs select table.csv -k 50 --report page.html        # and say why
+bsufs select table.csv -k 9 --must-keep age,sex        # seven beside these
+bsufs select table.csv -k 0.1 --label type             # a tenth, judged
+bsufs select big.parquet -k 50 -o small.parquet        # larger than memory
+zcat genes.tsv.gz | bsufs select - -k 20 > names.txt   # from pipe to pipe
+bsufs select table.csv -k 20 --compare BSUFS,MCFS --report page.html
+bsufs select cells.h5ad -k 300 --never-keep-matching '^MT-' -o panel.h5ad
+bsufs select sensors.csv --group-by . --costs prices.csv --budget 500
+"""
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    options.add_command(app, select, SelectOptions, _EPILOG)
+    own = SelectOptions, ColumnOptions, MethodOptions, FileOptions, MemoryOptions
+    options.add_command(app, select, own, _EXAMPLES)
 
 
 class SelectOptions:
-    """What this command alone knows."""
+    """Options."""
 
-    output: str | None = option("FILE", "The reduced table; - for CSV.", "-o --output")
-    names: str | None = option("FILE", "Selected names, best first, one per line.")
-    ranking: str | None = option("FILE", "All columns as CSV: rank, score, kept, and why.")
-    order: options.Order = option(
-        "HOW",
-        "Order of the selected columns in the output: table or rank.",
-        default=options.Order.table,
-    )
-    method: str | None = option(
-        "NAME",
-        "Any selector, such as MCFS or ColumnSubset; ClusterAlignment by default.",
-        autocompletion=lambda: list(import_module("bsufs.selectors").all_selectors()),
-    )
+    output: str | None = option("FILE", "Write the reduced table; - prints it.", "-o --output")
     purpose: str | None = option(
         "NAME",
-        "What the columns are for: clusters, reconstruction or neighbors; instead of --method.",
+        "What the columns are for: clusters (the default), reconstruction or neighbors.",
         autocompletion=lambda: list(import_module("bsufs.purposes").PURPOSES),
     )
-    settings: list[str] | None = option(
-        "NAME=VALUE",
-        "A parameter of the method; repeatable.",
-        "--set",
-        callback=options.parse_settings,
-    )
-    tune: bool = flag(
-        "Try settings, and every number of -k 10,20,50, and keep the best without labels."
-    )
-    criterion: str | None = option(
-        "NAME",
-        "What decides in --tune, such as reconstruction; implies --tune.",
-        autocompletion=lambda: list(import_module("bsufs.tuning.criteria").CRITERIA),
-    )
-    others: list[str] | None = option(
-        "NAMES",
-        "Other methods to show beside it; random columns are added as a baseline.",
-        "--compare",
-        callback=lambda words: options.parse_names(words) if words else None,
-    )
-    alternatives: int = option(
-        "NUMBER",
-        "As many other selections, each for other groups of the rows, shown beside it.",
-        default=0,
-        min=0,
-    )
-    must_keep: list[str] | None = names_option("Always select these: a,b or @file; repeatable.")
-    never_keep: list[str] | None = names_option("Never select these: a,b or @file; repeatable.")
+
+
+class ColumnOptions:
+    """Which columns may be selected."""
+
+    must_keep: list[str] | None = names_option("Always select these.")
+    never_keep: list[str] | None = names_option("Never select these.")
     must_keep_matching: str | None = option(
         "PATTERN", "And all names that match a regular expression."
     )
@@ -96,21 +61,77 @@ class SelectOptions:
     group_by: str | None = option(
         "MARK", "The same by name: with _, gene_1 and gene_2 are the group gene."
     )
-    costs: str | None = option("FILE", "What columns cost: lines of column,cost, or group,cost.")
+    costs: str | None = option("FILE", "What columns cost: lines of column,cost or group,cost.")
     budget: float | None = option("NUMBER", "The most that the selected may cost; instead of -k.")
+
+
+class MethodOptions:
+    """Methods."""
+
+    method: str | None = option(
+        "NAME",
+        "Any selector, such as BSUFS or MCFS; instead of --purpose.",
+        autocompletion=lambda: list(import_module("bsufs.selectors").all_selectors()),
+    )
+    settings: list[str] | None = option(
+        "NAME=VALUE",
+        "A parameter of the method; may be repeated.",
+        "--set",
+        callback=options.parse_settings,
+    )
+    tune: bool = flag("Try settings, and each number of -k 10,20,50; keep the best by the data.")
+    criterion: str | None = option(
+        "NAME",
+        "What decides in --tune, such as reconstruction; implies --tune.",
+        autocompletion=lambda: list(import_module("bsufs.tuning.criteria").CRITERIA),
+    )
+    others: list[str] | None = option(
+        "NAMES",
+        "Show other methods beside it, and random columns.",
+        "--compare",
+        callback=lambda words: options.parse_names(words) if words else None,
+    )
+    alternatives: int = option(
+        "NUMBER", "Show so many selections for other groups of the rows.", default=0, min=0
+    )
+
+
+class FileOptions:
+    """Further files."""
+
+    names: str | None = option("FILE", "Selected names, best first, one per line.")
+    ranking: str | None = option("FILE", "All columns as CSV: rank, score, kept, and why.")
+    order: options.Order = option(
+        "HOW",
+        "Selected columns in the output by table, the default, or by rank.",
+        default=options.Order.table,
+    )
+
+
+def _parse_memory(text: str | None) -> int | None:
+    try:
+        return None if text is None else parse_size(text)
+    except ValueError as error:
+        raise ValueError(f"--memory: {error}") from error
+
+
+class MemoryOptions:
+    """How it runs."""
+
     memory: str | None = option(
         "SIZE",
-        "A text or Parquet table that takes more than this, such as 2GB, is read in batches of "
-        "rows. Default: a quarter of the memory that is free.",
-        rich_help_panel=options.READING,
+        "Text or Parquet that takes more, such as 2GB, is read in batches; default a quarter of "
+        "what is free.",
+        callback=_parse_memory,
     )
 
 
 def select(given: Any) -> None:
-    """Select the most informative columns, and write the reduced table.
+    """Select the most informative columns of a table.
 
-    Without -o, --names, --json or --report the selected features are shown; into a pipe go their
-    names, one per line.
+    They are shown, or written where -o or another FILE says so (- prints it); into a pipe go their
+    names. NAMES are separated by commas, or one per line in a file, as in @names.txt; options with
+    NAMES may be repeated.
     """
     given.tune = given.tune or given.criterion is not None
     if len(given.numbers) > 1 and not given.tune:
@@ -125,24 +146,18 @@ def select(given: Any) -> None:
     if given.purpose is not None:
         given.method = options.method_for(given.purpose, given.method)
     console = Console(given.quiet)
-    output = given.output
     with console.busy("starting"):
-        if output is not None:
-            from bsufs.tables._write import needs_whole_table
-
-            # Also says where the extension is none that can be written.
-            given.output_needs_all = needs_whole_table(output)
         options.check_targets(given, "output", "names", "ranking", "json", "report")
 
         from bsufs.cli import _selection as steps
         from bsufs.tables import write_table
 
-        steps.validate_request(given)
     found = steps.read(given, console)
-    selection = steps.fit(given, found, console)
+    selection = steps.fit(given, found)
     compared = steps.compare(given, selection)
     others = steps.show_alternatives(given, selection)
     page = None if given.report_file is None else steps.page(given, selection, compared, others)
+    output = given.output
     if output is not None:
         # Where the table itself goes to the terminal, nothing is to move in it.
         with nullcontext() if output == STANDARD else console.busy(f"writing {output}"):

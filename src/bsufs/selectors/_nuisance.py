@@ -81,6 +81,9 @@ class Nuisance:
 
 def with_regressors(batches: Iterable[Any], regressors: Array) -> Iterator[Any]:
     """Go through batches of rows, with the regressors of all rows as further columns behind."""
+    if not regressors.shape[1]:
+        yield from batches
+        return
     first = 0
     for X in batches:
         Z = regressors[first : first + X.shape[0]].astype(X.dtype, copy=False)

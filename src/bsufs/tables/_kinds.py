@@ -163,9 +163,20 @@ class LearnedColumn:
             return f"it is of type {self.type}"
         if self.values is None:
             return f"it has more than {_MOST_IF_ASKED} different texts"
+        words = sorted(value for value in self.values if not _is_number(value))
+        if 0 < len(words) < len(self.values) / 2:
+            return f"it holds numbers, but also {words[0]!r}"
         if len(self.values) == self.n_known:
             return "it is different in every row"
         return f"it has {len(self.values)} different texts in {self.n_known} rows"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_text(kind: Any) -> bool:

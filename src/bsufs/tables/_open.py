@@ -26,6 +26,8 @@ from bsufs.tables._text import TextRows
 
 _ARRAYS = (".npy", ".npz", ".mat", *ANNDATA)
 _MATRICES = (".npz", ".mat", *ANNDATA)
+# What pandas calls a column of a sheet that has no name.
+_UNNAMED = re.compile(r"Unnamed: \d+")
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 # The share of the free memory that a table may take where nothing else is said.
 _SHARE_OF_MEMORY = 0.25
@@ -267,6 +269,12 @@ def _check_names(rows: Rows) -> None:
     source, names = rows.file.source, list(rows.features)
     if ROW_NAMES in rows.row_names and ROW_NAMES in names and not rows.ambiguous:
         names.remove(ROW_NAMES)
+    unnamed = [name for name in names if not name or _UNNAMED.fullmatch(name)]
+    if len(unnamed) > len(names) / 2:
+        raise TableError(
+            f"{source}: {len(unnamed)} of {len(names)} columns have no name in the first line. If "
+            "a title stands above the names, delete it and the empty lines below it."
+        )
     if "" in names:
         raise TableError(
             f"{source}: column {names.index('') + 1} of {len(names)} has no name (a delimiter too "

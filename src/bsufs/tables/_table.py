@@ -419,7 +419,7 @@ class Table:
                 scaler.partial_fit(values)
                 units.add(values)
         self.scale = scale
-        immense = [self.names[one] for one in np.flatnonzero(~np.isfinite(scaler.var_))]
+        immense = [self.matrix_names[one] for one in np.flatnonzero(~np.isfinite(scaler.var_))]
         if immense and scale == "standard":
             raise self._error(
                 f"the numbers of {listed(immense)} are too large to have a variance. Leave it out "

@@ -1,7 +1,5 @@
 """What the selectors that run another one share: the selector inside, its settings, threads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any

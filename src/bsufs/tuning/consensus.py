@@ -1,7 +1,5 @@
 """One ranking out of many: over settings, rotated starts and halves of the rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
@@ -33,7 +31,7 @@ _PATHS = {"p": [0.0, 0.5, 1.0], "beta_row": [3.0, 10.0, 30.0]}
 
 @dataclass(repr=False, eq=False)
 class ConsensusSelector(WrappingSelector):
-    r"""Rank features by what many runs of a selector agree on.
+    """Rank features by what many runs of a selector agree on.
 
     The runs differ in their settings, in where they start and, if asked for, in the rows that they
     see. How often each feature is selected tells how far to trust the selection; halves of the rows
@@ -93,17 +91,11 @@ class ConsensusSelector(WrappingSelector):
 
     Notes
     -----
-    Stability selection: of d features each draw proposes its first q. Those that a share of at
-    least pi of the draws propose hold V false ones with
-
-    .. math:: E[V] \le \frac{q^2}{(2 \pi - 1) d}
-
-    and q is the largest number for which the bound is at most `max_false_selections`. d counts the
-    columns that vary and may be selected. What "false" means is an assumption: (i) Meinshausen and
-    Bühlmann: there is a set of noise features whose selections are exchangeable, and the method is
-    no worse than guessing; (ii) Shah and Samworth, for complementary pairs of halves as drawn here:
-    false features are those that a draw proposes with a probability of at most q/d. Neither says
-    that a stable feature is useful.
+    Stability selection: of d columns that vary and may be selected each draw proposes its first q.
+    Those that a share of at least t of the draws propose hold no more than ``q**2 / ((2*t - 1)*d)``
+    false ones in expectation, and q is the largest number for which this is at most
+    `max_false_selections`. What "false" means is an assumption, which the guide on choosing without
+    labels states; it does not mean that a stable feature is useful.
 
     A draw is half of the rows; all settings and starts see the same one, and their mean score
     ranks the features in it. The scatter and its principal components are computed once per draw.

@@ -1,17 +1,15 @@
 """Criteria that judge feature sets by the data alone, to choose among them without labels.
 
-A criterion is a small frozen object: its settings, a name, a direction and a formula. What several
-criteria or feature sets need of the data is prepared once, in an `EvaluationData`.
+A criterion is a small frozen object: its settings, a name, a direction and a formula (all formulas
+are in the guide on choosing without labels). What several criteria or feature sets need of the data
+is prepared once, in an `EvaluationData`.
 """
 
-from __future__ import annotations
-
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache, partial
-from numbers import Integral
+from functools import cache, cached_property, lru_cache
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,6 +18,7 @@ from scipy import linalg
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import check_array
+from sklearn.utils._param_validation import Interval
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.graphs import in_safe_units, nearest_samples
@@ -33,11 +32,13 @@ from bsufs.metrics.label_free import (
 )
 from bsufs.scatter import make_scatter
 from bsufs.selectors._data import FitData
+from bsufs.selectors._parameters import COUNT, POSITIVE, one_of
 from bsufs.selectors._row_sample import RowSample
 from bsufs.solvers.components import components_above_noise
 
 # Neighbors in more columns than this are those in the space of as many components.
 _MOST_COMPONENTS = 50
+_SEVERAL = [Interval(Integral, 2, None, closed="left")]
 
 
 class EvaluationData:
@@ -57,13 +58,12 @@ class EvaluationData:
 
     def __init__(self, X: Any, random_state: int = 0) -> None:
         self.fit_data = X if isinstance(X, FitData) else FitData(check_array(X, dtype=np.float64))
-        self.X: Array = check_array(self.fit_data.cleared.X, dtype=np.float64)
+        self.X: Array = in_safe_units(self.fit_data.cleared.X)
         self.random_state = random_state
-        # Kept for all sets: the copies of the data, and the neighbors in all columns.
         self._copy = cache(self._copy)  # type: ignore[method-assign] # once each
-        self._nearest_in_all = cache(partial(self._nearest, self.fit_data.order))
         # Two criteria look at the clusterings of a set, and every set is compared with all columns.
         self._labels = lru_cache(maxsize=8)(self._labels)  # type: ignore[method-assign]
+        self._nearest = lru_cache(maxsize=8)(self._nearest)  # type: ignore[method-assign]
 
     def columns(self, features: ArrayLike) -> Indices:
         """Return the numbers of some columns, in an order that depends on their contents alone."""
@@ -77,9 +77,11 @@ class EvaluationData:
 
     def clusterings(self, features: Indices | None, n_clusters: int | str, n_runs: int) -> Labels:
         """Return the clusters that restarts of k-means find on some columns, or on all."""
-        columns = self.fit_data.order if features is None else features
         K = self.n_clusters if isinstance(n_clusters, str) else n_clusters
-        return self._labels(tuple(columns.tolist()), K, n_runs)
+        return self._labels(self._key(features), K, n_runs)
+
+    def _key(self, features: Indices | None) -> tuple[int, ...]:
+        return tuple((self.fit_data.order if features is None else features).tolist())
 
     def _labels(self, columns: tuple[int, ...], K: int, n_runs: int) -> Labels:
         part = self.X[:, list(columns)]
@@ -100,7 +102,7 @@ class EvaluationData:
 
     def _copy(self, permutation: int) -> tuple[Array, Array, Array]:
         """Return centered or shuffled data X, Y of no more columns with YY' = XX', and Y'X."""
-        X = in_safe_units(self.X[:, self.fit_data.order])
+        X = self.X[:, self.fit_data.order]
         X -= X.mean(axis=0)
         if permutation:
             X = np.random.default_rng([self.random_state, permutation]).permuted(X, axis=0)
@@ -109,13 +111,11 @@ class EvaluationData:
 
     def neighbors(self, features: Indices | None, count: int, at_most: int) -> Indices:
         """Return the nearest rows of each row of a sample in some columns, or in all."""
-        if features is None:
-            return self._nearest_in_all(count, at_most)
-        return self._nearest(features, count, at_most)
+        return self._nearest(self._key(features), count, at_most)
 
-    def _nearest(self, columns: Indices, count: int, at_most: int) -> Indices:
-        X = in_safe_units(RowSample(at_most, self.random_state).of(self.X)[:, columns])
-        if columns.size > _MOST_COMPONENTS:
+    def _nearest(self, columns: tuple[int, ...], count: int, at_most: int) -> Indices:
+        X = in_safe_units(RowSample(at_most, self.random_state).of(self.X)[:, list(columns)])
+        if len(columns) > _MOST_COMPONENTS:
             scatter = make_scatter(X)
             X = X @ scatter.leading_eigenvectors(min(_MOST_COMPONENTS, scatter.max_rank))[1]
         return nearest_samples(X, min(count + 1, len(X))).others().indices
@@ -180,16 +180,17 @@ class Criterion(ABC):
     name: ClassVar[str]
     larger_is_better: ClassVar[bool] = True
     needs_selector: ClassVar[bool] = False
-    # The least that settings may be which are whole numbers, or several of them.
-    _least: ClassVar[dict[str, int]] = {}
+    # What settings may be, or all of several.
+    _allowed: ClassVar[dict[str, list[Any]]] = {}
 
     def __post_init__(self) -> None:
-        for name, least in self._least.items():
-            for value in np.atleast_1d(np.array(getattr(self, name), dtype=object)):
-                if value != "auto" and (not isinstance(value, Integral) or value < least):
-                    raise ValueError(
-                        f"{name} must be an integer of at least {least}, got {value!r}."
-                    )
+        for name, allowed in self._allowed.items():
+            given = getattr(self, name)
+            values = given if isinstance(given, tuple | list) else [given]
+            fits = [any(rule.is_satisfied_by(value) for rule in allowed) for value in values]
+            if not fits or not all(fits):
+                must = " or ".join(map(str, allowed))
+                raise ValueError(f"{name} must be {must}, got {given!r}.")
 
     @abstractmethod
     def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
@@ -233,36 +234,21 @@ class Criterion(ABC):
 
 @dataclass(frozen=True)
 class HeldOutReconstruction(Criterion):
-    r"""How much of the variance of left-out rows a ridge regression on the features explains.
-
-    .. math:: 1 - \min_t \frac{\sum_f \|H_f - H_{f,A} B_f(t)\|_F^2}{\sum_f \|H_f\|_F^2}, \qquad
-        B_f(t) = (Y_{f,A}' Y_{f,A} + t s_f I)^{-1} Y_{f,A}' Y_f
-
-    over the folds f, with the held-out rows H and the others Y centered by the mean of Y, A the
-    selected columns and s the mean eigenvalue of the k x k matrix (of the Gram matrix of the rows,
-    where there are fewer rows than selected columns).
+    """How much of the variance of left-out rows a ridge regression on the features explains.
 
     Parameters
     ----------
     n_folds : int, default=5
         Number of folds.
     ridges : tuple of float, default=(0.001, 0.01, 0.1, 1.0)
-        The weights t to choose from; one is used for all folds.
+        The weights to choose from, in units of the mean eigenvalue; one is used for all folds.
     """
 
     name = "reconstruction"
-    _least: ClassVar[dict[str, int]] = {"n_folds": 2}
+    _allowed: ClassVar[dict[str, list[Any]]] = {"n_folds": _SEVERAL, "ridges": POSITIVE}
 
     n_folds: int = 5
     ridges: tuple[float, ...] = (1e-3, 1e-2, 1e-1, 1.0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.ridges or not all(0 < ridge < math.inf for ridge in self.ridges):
-            raise ValueError(
-                f"ridges must hold positive numbers, got {self.ridges!r}. The default is "
-                "(1e-3, 1e-2, 1e-1, 1.0)."
-            )
 
     def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         return data.held_out_share(features, self.n_folds, self.ridges)
@@ -270,24 +256,21 @@ class HeldOutReconstruction(Criterion):
 
 @dataclass(frozen=True)
 class PermutationGap(HeldOutReconstruction):
-    r"""How much better the features reconstruct the data than data in which nothing is related.
+    """How much better the features reconstruct the data than data in which nothing is related.
 
-    .. math:: r(X) - \frac{1}{B} \sum_{b=1}^{B} r(X^{(b)})
-
-    with r the held-out reconstruction and X^(b) a copy in which every column is shuffled by
-    itself. In such a copy the features explain themselves and nothing else: what is left of r is
-    what they say about the columns that were not selected.
+    That is, than copies in which every column is shuffled by itself, so that the features explain
+    themselves and nothing else.
 
     Parameters
     ----------
     n_folds, ridges : int, tuple of float
         As in `HeldOutReconstruction`.
     n_permutations : int, default=3
-        Number of shuffled copies, B.
+        Number of shuffled copies.
     """
 
     name = "permutation_gap"
-    _least: ClassVar[dict[str, int]] = {"n_folds": 2, "n_permutations": 1}
+    _allowed: ClassVar = HeldOutReconstruction._allowed | {"n_permutations": COUNT}
 
     n_permutations: int = 3
 
@@ -303,32 +286,29 @@ class PermutationGap(HeldOutReconstruction):
 class _OfClusterings(Criterion):
     """What the criteria that run k-means share."""
 
-    _least: ClassVar[dict[str, int]] = {"n_clusters": 2, "n_runs": 2}
+    _allowed: ClassVar[dict[str, list[Any]]] = {
+        "n_clusters": [*_SEVERAL, *one_of("auto")],
+        "n_runs": _SEVERAL,
+        "measure": one_of("nmi", "ari"),
+    }
 
     n_clusters: int | Literal["auto"] = "auto"
     n_runs: int = 10
     measure: Measure = "nmi"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.measure not in ("nmi", "ari"):
-            raise ValueError(f"measure must be 'nmi' or 'ari', got {self.measure!r}.")
-
 
 @dataclass(frozen=True)
 class ClusteringAgreement(_OfClusterings):
-    r"""How far k-means on the features finds the clusters that it finds on all features.
+    """How far k-means on the features finds the clusters that it finds on all features.
 
-    .. math:: \frac{1}{R^2} \sum_{r, s} \operatorname{sim}(c_r(X_A), c_s(X))
-
-    over R restarts of each, with sim the NMI or the adjusted Rand index.
+    It is the mean similarity over all pairs of restarts on the one and on the other.
 
     Parameters
     ----------
     n_clusters : int or "auto", default="auto"
         Number of clusters; "auto" is one more than the principal components above the noise edge.
     n_runs : int, default=10
-        Number of restarts, R.
+        Number of restarts.
     measure : {"nmi", "ari"}, default="nmi"
         How two clusterings are compared.
     """
@@ -345,11 +325,7 @@ class ClusteringAgreement(_OfClusterings):
 
 @dataclass(frozen=True)
 class RestartAgreement(_OfClusterings):
-    r"""How far restarts of k-means on the features find the same clusters.
-
-    .. math:: \frac{2}{R (R - 1)} \sum_{r < s} \operatorname{sim}(c_r(X_A), c_s(X_A))
-
-    over R restarts.
+    """How far restarts of k-means on the features find the same clusters.
 
     Parameters
     ----------
@@ -370,18 +346,15 @@ class RestartAgreement(_OfClusterings):
 
 @dataclass(frozen=True)
 class NeighborOverlap(Criterion):
-    r"""How many of the nearest neighbors of a row in all columns are so in the features.
+    """How many of the nearest neighbors of a row in all columns are so in the features.
 
-    .. math:: \frac{1}{|N|} \sum_{k \in N} \frac{1}{n} \sum_i
-        \frac{|\mathcal{N}_k(i; X_A) \cap \mathcal{N}_k(i; X)|}{k}
-
-    with the k nearest rows of row i, itself not counted, in the space of the 50 leading principal
-    components where there are more columns than that.
+    It is the mean share over all rows, in the space of the 50 leading principal components where
+    there are more columns than that.
 
     Parameters
     ----------
     n_neighbors : tuple of int, default=(5, 10, 15, 20, 25, 30)
-        The numbers of neighbors, N; fewer where there are too few rows.
+        The numbers of neighbors to average over; fewer where there are too few rows.
     max_samples : int, default=1024
         At most so many rows, drawn at random.
 
@@ -394,15 +367,10 @@ class NeighborOverlap(Criterion):
     """
 
     name = "neighbor_overlap"
-    _least: ClassVar[dict[str, int]] = {"n_neighbors": 1, "max_samples": 2}
+    _allowed: ClassVar[dict[str, list[Any]]] = {"n_neighbors": COUNT, "max_samples": _SEVERAL}
 
     n_neighbors: tuple[int, ...] = (5, 10, 15, 20, 25, 30)
     max_samples: int = 1024
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.n_neighbors:
-            raise ValueError("n_neighbors must hold at least one number, got none.")
 
     def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         one, other = (
@@ -416,12 +384,7 @@ class NeighborOverlap(Criterion):
 
 @dataclass(frozen=True)
 class Redundancy(Criterion):
-    r"""How far the features repeat one another; smaller is better.
-
-    .. math:: \frac{2}{k(k-1)} \sum_{i<j} |\rho_{ij}|
-
-    over the pairs of selected columns.
-    """
+    """How strongly the features are correlated: see `bsufs.metrics.redundancy`."""
 
     name = "redundancy"
     larger_is_better = False
@@ -435,13 +398,13 @@ class SubsampleStability(Criterion):
     """How alike the selections on random parts of the rows are.
 
     It is the `bsufs.metrics.nogueira_stability` of what the same method with the same settings
-    selects on M subsamples. It judges the method, not the set, and says nothing about accuracy:
-    choosing by variance alone is very stable.
+    selects. It judges the method, not the set, and says nothing about accuracy: choosing by
+    variance alone is very stable.
 
     Parameters
     ----------
     n_subsamples : int, default=10
-        Number of subsamples, M.
+        Number of subsamples.
     share : float, default=0.8
         Share of the rows in each.
 
@@ -456,15 +419,13 @@ class SubsampleStability(Criterion):
 
     name = "stability"
     needs_selector = True
-    _least: ClassVar[dict[str, int]] = {"n_subsamples": 2}
+    _allowed: ClassVar[dict[str, list[Any]]] = {
+        "n_subsamples": _SEVERAL,
+        "share": [Interval(Real, 0, 1, closed="neither")],
+    }
 
     n_subsamples: int = 10
     share: float = 0.8
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 < self.share < 1:
-            raise ValueError(f"share must be between 0 and 1, got {self.share!r}.")
 
     def judge(self, data: EvaluationData, features: Indices, selector: Any = None) -> float:
         if features.size == data.X.shape[1]:
@@ -478,12 +439,10 @@ class SubsampleStability(Criterion):
 
 @dataclass(frozen=True)
 class RankMean:
-    r"""Several criteria in one: the mean of the ranks that they give to the candidates.
+    """Several criteria in one: the mean of the ranks that they give to the candidates.
 
-    .. math:: \frac{1}{C} \sum_c \frac{\operatorname{rank}_c - 1}{N - 1}
-
-    over C criteria and N candidates, rank 1 being the worst, equal ones sharing the mean of their
-    ranks. A rank means nothing without the other candidates, so this judges tables, not sets.
+    Ranks go from 0 for the worst to 1 for the best, and equal candidates share the mean of theirs.
+    A rank means nothing without the other candidates, so this judges tables, not sets.
 
     Parameters
     ----------

@@ -1,7 +1,5 @@
 """Choose the settings of a selector, and the number of features, without labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from importlib.util import find_spec
@@ -152,7 +150,7 @@ class LabelFreeSearch(WrappingSelector):
         for criterion in criteria:
             if isinstance(criterion, RankMean):
                 values[criterion.name] = criterion.combine(values)
-        counts = np.count_nonzero(supports, axis=1)
+        counts = np.array([self._groups.count(support) for support in supports])
         quality = oriented(decisive, values[decisive.name])
         best = _best(quality, counts, self.tolerance)
         # The one that is taken comes first among equals.

@@ -3,13 +3,9 @@
 from bsufs.cli._program import Program, run
 
 _EXAMPLES = """
-[bold]Examples[/bold]
-
-[cyan]bsufs-paper reproduce --quick[/cyan]   a sample of the paper's tables and figures
-
-[cyan]bsufs-paper run mine.yaml[/cyan]   a comparison of your own
-
-[cyan]bsufs-paper datasets[/cyan]   the datasets, and which of them are here
+bsufs-paper reproduce --quick   # a sample of the paper's tables and figures
+bsufs-paper run mine.yaml       # a comparison of your own
+bsufs-paper datasets            # the datasets, and which of them are here
 """
 PROGRAM = Program(
     "bsufs-paper",

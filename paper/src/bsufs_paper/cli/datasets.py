@@ -15,13 +15,9 @@ DataHome = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", metavar="", help="Print as JSON.")]
 _EPILOG = """
-[bold]Examples[/bold]
-
-[cyan]bsufs-paper datasets --json[/cyan]
-
-[cyan]bsufs-paper datasets show COIL20[/cyan]
-
-[cyan]bsufs-paper datasets fetch COIL20 --data-home data[/cyan]
+bsufs-paper datasets --json
+bsufs-paper datasets show COIL20
+bsufs-paper datasets fetch COIL20 --data-home data
 """
 
 

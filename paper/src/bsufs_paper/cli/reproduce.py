@@ -27,13 +27,9 @@ if TYPE_CHECKING:
     from bsufs_paper.experiments import Spec
 
 _EPILOG = """
-[bold]Examples[/bold]
-
-[cyan]bsufs-paper reproduce --quick[/cyan]   a sample, in minutes
-
-[cyan]bsufs-paper reproduce --only table-acc --only fig-acc[/cyan]   one table and one figure
-
-[cyan]bsufs-paper reproduce --list[/cyan]   what there is
+bsufs-paper reproduce --quick                           # a sample, in minutes
+bsufs-paper reproduce --only table-acc --only fig-acc   # one table and one figure
+bsufs-paper reproduce --list                            # what there is
 """
 
 

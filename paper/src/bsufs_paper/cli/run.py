@@ -18,11 +18,8 @@ from bsufs_paper.cli._shared import (
 )
 
 _EPILOG = """
-[bold]Examples[/bold]
-
-[cyan]bsufs-paper run mine.yaml --out results[/cyan]   run it, or go on with it
-
-[cyan]bsufs-paper run mine.yaml --quick[/cyan]   the small version that the spec describes
+bsufs-paper run mine.yaml --out results   # run it, or go on with it
+bsufs-paper run mine.yaml --quick         # the small version that the spec describes
 """
 
 
