@@ -53,8 +53,9 @@ _ASSETS = {
     "/": ("app/static/app.html", "text/html"),
     "/app.js": ("app/static/app.js", "text/javascript"),
     "/app.css": ("app/static/app.css", "text/css"),
-    # The app looks like the report.
+    # The app looks and works like the report.
     "/report.css": ("inspection/page/templates/selection.css", "text/css"),
+    "/shared.js": ("inspection/page/templates/shared.js", "text/javascript"),
 }
 _NO_TOKEN = "Open the address that 'bsufs app' printed: it ends in a token that is missing here."
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -177,15 +177,30 @@ def _company(found: Findings | FeatureFindings, column: int) -> str:
     return f" with group {label} ({n_others} other{'s' if n_others > 1 else ''})"
 
 
-def _represented(found: Findings | FeatureFindings, column: int, width: int = _NAME_WIDTH) -> str:
+def _in_line(name: str, correlation: float) -> str:
+    return f"{shortened(name, _NAME_WIDTH)} ({correlation:.2f})"
+
+
+def _on_page(name: str, correlation: float) -> str:
+    name, number = (
+        shortened(name, _SHORT_WIDTH),
+        f"{correlation:.2f}".replace("-", "\N{MINUS SIGN}"),
+    )
+    # Isolated, so that a name that is read from the right does not turn what follows.
+    isolated = name if name.isascii() else f"\u2068{name}\u2069"
+    return f"{isolated} ({number})"
+
+
+def _represented(
+    found: Findings | FeatureFindings, column: int, written: Callable[[str, float], str] = _in_line
+) -> str:
     """Return which columns a selected one stands for."""
     columns = found.stands_for[column]
     if not columns.size:
         return "no column left out is notably correlated with it"
     correlations = found.closest[1]
     words = [
-        f"{shortened(found.names[other], width)} ({correlations[other]:.2f})"
-        for other in columns[:_MOST_NAMED].tolist()
+        written(found.names[other], correlations[other]) for other in columns[:_MOST_NAMED].tolist()
     ]
     n_more = columns.size - len(words)
     return f"stands for {listed([*words, f'{n_more} more'] if n_more else words)}"
@@ -215,7 +230,7 @@ def portrait(found: FeatureFindings, rank: int) -> str:
     """Return what only the selected feature of a rank, counted from 0, does for the selection."""
     is_free = found.reasons[rank] is Reason.RANK
     sentences = [
-        _represented(found, rank, _SHORT_WIDTH) if is_free else f"kept: {why(found, rank)}",
+        _represented(found, rank, _on_page) if is_free else f"kept: {why(found, rank)}",
         _clusters_told_apart(found, rank),
     ]
     lost = found.unique_shares[rank]

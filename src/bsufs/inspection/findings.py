@@ -60,9 +60,9 @@ class SubsampleError(ValueError):
 class Reason(Enum):
     """Why a feature was kept or left out, in the words of the page."""
 
-    MUST_KEEP = "must_keep"
-    NEVER_KEEP = "never_keep"
-    ADJUSTED_FOR = "adjust_for"
+    MUST_KEEP = "always kept"
+    NEVER_KEEP = "never kept"
+    ADJUSTED_FOR = "adjusted for"
     CONSTANT = "constant"
     DUPLICATE = "duplicate"
     CORRELATED = "correlated"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -23,6 +24,8 @@ def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, 
     """Return the columns of the table of all features, and what the slider shows, best first."""
     closest, correlation = found.closest
     reasons = list(Reason)
+    # As many decimals as give the largest share three digits.
+    decimals = max(0, 2 - math.floor(math.log10(100 * found.variance_share.max() or 1.0)))
     shown: dict[str, Any] = {
         "kept": found.n_selected,
         "names": [
@@ -33,7 +36,9 @@ def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, 
         "reason": [reasons.index(reason) for reason in found.reasons.tolist()],
         "closest": (closest + 1).tolist(),
         "correlation": _numbers(100 * correlation, 0),
-        "variance": _numbers(100 * found.variance_share),
+        "stands": [found.stands_for[rank].size for rank in range(found.n_selected)],
+        "variance": _numbers(100 * found.variance_share, decimals),
+        "decimals": decimals,
         "explained": _numbers(100 * found.curve, 1),
         # Rounded once, as the tiles above the table are.
         "redundancy": [float(f"{value:.2f}") for value in found.redundancy.tolist()],
@@ -56,8 +61,8 @@ def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, 
 
 
 def scores_are_ranks(found: FeatureFindings) -> bool:
-    """Tell whether the scores fall by the same amount from each column to the next."""
-    return alike(np.diff(found.found.scores[found.found.best_first]), 1e-9)
+    """Tell whether the scores lie at the same distance from one another."""
+    return alike(np.diff(np.sort(found.found.scores)), 1e-9)
 
 
 def alike(values: Array, tolerance: float = 1e-6) -> bool:
