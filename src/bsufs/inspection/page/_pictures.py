@@ -258,21 +258,17 @@ def _labels(names: Sequence[str]) -> tuple[list[str], int]:
     """Return names, cut such that they fit beside a picture, and where they end."""
     labels = []
     for name in names:
-        # Letters of East Asia are as wide as high, and capitals wider than others.
-        label = next(
-            label
-            for letters in range(_LABEL_LETTERS, 0, -1)
-            if _length(label := shortened(name, letters)) <= _LABEL_WIDTH
-        )
-        labels.append(label)
+        letters = _LABEL_LETTERS
+        while _length(shortened(name, letters)) > _LABEL_WIDTH:
+            letters -= 1
+        labels.append(shortened(name, letters))
     return labels, 8 + (8 + max(map(_length, labels)) if labels else 0)
 
 
 def _length(text: str) -> int:
-    """Return about how many units of the pictures some words take."""
-    return sum(
-        14 if east_asian_width(letter) in "WF" else 11 if letter.isupper() else 8 for letter in text
-    )
+    """Return about how many units of the pictures some words take: there are wide letters."""
+    n_wide = sum(east_asian_width(letter) in "WF" for letter in text)
+    return 8 * len(text) + 6 * n_wide + 3 * sum(map(str.isupper, text))
 
 
 def _cells(values: Array) -> list[tuple[float, str]]:
