@@ -10,6 +10,7 @@ import contextlib
 import json
 import secrets
 import shutil
+import signal
 import socket
 import tempfile
 import threading
@@ -238,6 +239,9 @@ def serve(
     """Serve the page until Ctrl-C, and say where; port 0 stands for any that is free."""
     with prepared(file, port, limit) as (server, listening, address):
         say(address)
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+            # When the terminal is closed, what was uploaded is removed too.
+            signal.signal(signal.SIGHUP, server.handle_exit)
         if open_browser:
             # Some browsers come back only when they are closed.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

@@ -194,7 +194,9 @@
   };
   const ordered = (all) => JSON.stringify({ ...all, roles: Object.entries(all.roles).sort() });
   function compare() {
-    show("changed", state?.run?.status === "done" && ordered(settings()) !== ordered(asked));
+    const isOld = state?.run?.status === "done" && ordered(settings()) !== ordered(asked);
+    const canceled = state?.run?.status === "canceled" ? `Canceled after ${inTime(state.run.seconds)}.` : "";
+    complain("changed", isOld ? "The settings have changed since the result below." : canceled);
   }
   const adapt = () => {
     show("mark-field", fields.groups.value === "mark");
