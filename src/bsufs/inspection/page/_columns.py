@@ -15,6 +15,7 @@ from bsufs._names import shortened
 from bsufs._typing import Array, Mask
 from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.findings import Reason
+from bsufs.selectors._html import are_ranks
 
 # Names are handed on as they are, to be copied; only what no table should hold is cut.
 _LONGEST_NAME = 1000
@@ -48,7 +49,7 @@ def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, 
         shown["again"] = _numbers(100 * found.stability.frequency, 0)
     if not np.isnan(found.cluster_share).any():
         shown["clusters"] = _numbers(100 * found.cluster_share, 0)
-    if not scores_are_ranks(found):
+    if not are_ranks(found.found.scores):
         shown["score"] = _numbers(found.scores)
     if found.eliminated_at.any():
         shown["step"] = found.eliminated_at.tolist()
@@ -60,14 +61,9 @@ def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, 
     return shown
 
 
-def scores_are_ranks(found: FeatureFindings) -> bool:
-    """Tell whether the scores lie at the same distance from one another."""
-    return alike(np.diff(np.sort(found.found.scores)), 1e-9)
-
-
-def alike(values: Array, tolerance: float = 1e-6) -> bool:
-    """Tell whether values are the same, relative to the largest."""
-    return bool(values.size == 0 or np.ptp(values) <= tolerance * np.abs(values).max())
+def alike(values: Array) -> bool:
+    """Tell whether shares are the same, relative to the largest."""
+    return bool(values.size == 0 or np.ptp(values) <= 1e-6 * values.max())
 
 
 def packed(content: Mapping[str, Any]) -> str:

@@ -19,8 +19,8 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.graphs import in_safe_units
 from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.findings import MOST_PORTRAITS, around_the_cut
-from bsufs.inspection.page._columns import scores_are_ranks
 from bsufs.inspection.page._templates import environment
+from bsufs.selectors._html import are_ranks
 
 MOST_BARS = 24
 MOST_CELLS = 80
@@ -41,7 +41,7 @@ def pictures(found: FeatureFindings, image_shape: tuple[int, int] | None) -> dic
     drawn: dict[str, Any] = {"numbers": _by_number(found), "strips": _strips(found)}
     if not np.isnan(found.cluster_share).any():
         drawn["clusters"] = _by_rank(found, found.cluster_share, "share between clusters")
-    elif not scores_are_ranks(found):
+    elif not are_ranks(found.found.scores):
         drawn["scores"] = _by_rank(found, found.scores, "score")
     if not np.isnan(found.stability.frequency).any():
         ranks = around_the_cut(found.n_selected, found.n_features, MOST_BARS)
