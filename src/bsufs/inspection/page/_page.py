@@ -198,11 +198,6 @@ class ReportView:
 
     The frame is sandboxed: the page runs its own script, may copy and download, and sees nothing
     of the notebook.
-
-    Parameters
-    ----------
-    page : str
-        The page.
     """
 
     def __init__(self, page: str) -> None:

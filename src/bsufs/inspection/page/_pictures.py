@@ -102,16 +102,15 @@ def _strips(found: FeatureFindings) -> list[Markup]:
     some = _some_of(labels.size, _STRIP_POINTS)
     # The same row lies at the same height in every strip.
     lane = 10 if n_clusters > 4 else 16
-    jitter = np.random.default_rng(0).uniform(-1, 1, some.size).round(1)
-    heights = (lane * (labels[some] + 0.5) + (lane / 2 - 2) * jitter).round()
+    jitter, spread = np.random.default_rng(0).uniform(-1, 1, (2, labels.size))
+    heights = (lane * (labels + 0.5) + (lane / 2 - 2) * jitter).round()[some]
     strips = []
     for feature in range(min(found.n_selected, MOST_PORTRAITS)):
         values, levels = found.values_of(feature)
         means = None
         if levels:
             # Each level has room of its own, in which its rows lie side by side.
-            spread = np.random.default_rng(1).uniform(-0.4, 0.4, values.size)
-            places = 300 / len(levels) * (values + 0.5 + spread)
+            places = 300 / len(levels) * (values + 0.5 + 0.4 * spread)
         else:
             # Halves, since the range of very large numbers would overflow.
             low, high = values.min() / 2, values.max() / 2
@@ -120,8 +119,7 @@ def _strips(found: FeatureFindings) -> list[Markup]:
             steps = np.diff(np.unique(places))
             if steps.size < _FEW_VALUES:
                 # Rows that have the same value lie side by side.
-                spread = np.random.default_rng(1).uniform(-0.35, 0.35, values.size)
-                places = places + min(steps.min(initial=20.0), 20.0) * spread
+                places = places + 0.35 * min(steps.min(initial=20.0), 20.0) * spread
         points = _dots(places[some].round(), heights, labels[some])
         words = {"points": points, "means": means, "levels": levels}
         strips.append(_drawn("strip", lane=lane, n_clusters=n_clusters, **words))
@@ -139,15 +137,13 @@ def _samples(found: FeatureFindings) -> Markup:
     scores *= np.where(np.abs(scores.min(axis=0)) > scores.max(axis=0), -1.0, 1.0)
     low, spread = scores.min(axis=0), np.ptp(scores, axis=0)
     some = _some_of(len(rows), _MAP_POINTS)
-    across, up = np.where(spread > 0, (scores - low) / np.where(spread > 0, spread, 1.0), 0.5)[
-        some
-    ].T
-    across, up = 40 + 424 * across, 300 - 284 * up
-    if len(np.unique(np.round([across, up]), axis=1).T) < some.size / 2:
+    share = ((scores - low) / np.where(spread > 0, spread, 1.0))[some]
+    places = np.array([40.0, 300.0]) + np.array([424.0, -284.0]) * share
+    if len(np.unique(places.round(), axis=0)) < some.size / 2:
         # Rows that have the same values lie side by side.
-        apart = np.random.default_rng(0).normal(0.0, 5.0, (2, some.size)).clip(-15.0, 15.0)
-        across, up = across + apart[0], up + apart[1]
-    points = _dots(across.round(1), up.round(1), labels[some])
+        places += np.random.default_rng(0).normal(0.0, 5.0, places.shape).clip(-15.0, 15.0)
+    across, up = places.round(1).T
+    points = _dots(across, up, labels[some])
     shares = values[:2] ** 2 / (np.sum(values**2) or 1.0)
     return _drawn("sample_map", points=points, shares=shares.tolist(), sizes=sizes)
 
