@@ -71,7 +71,7 @@ def _help(place: re.Match[str]) -> str:
         kind = getattr(parameter, "rich_help_panel", None) or kind
         groups.setdefault(kind, []).append(_row(parameter, parameter in arguments))
     for kind, rows in groups.items():
-        parts.append("\n".join([f"| {kind} | | Default |", "|---|---|---|", *rows]))
+        parts.append("\n".join([f"| {kind} | |", "|---|---|", *rows]))
     examples = re.findall(r"\[cyan\](.+?)\[/cyan\](.*)", command.epilog or "")
     if examples:
         lines = [
@@ -86,10 +86,11 @@ def _row(parameter: Any, is_argument: bool) -> str:
     value = "" if is_argument or not parameter.metavar else f" {parameter.metavar}"
     default = parameter.default
     default = getattr(default, "value", default)
-    shown = "" if default is None or isinstance(default, bool | list | tuple) else f"`{default}`"
-    if is_argument or callable(default):
-        shown = ""
-    return f"| `{', '.join(names)}{value}` | {_escaped(parameter.help or '')} | {shown} |"
+    # What is off, empty or found out later is no news.
+    is_plain = default is not None and not isinstance(default, bool | list | tuple)
+    is_told = is_plain and not is_argument and not callable(default)
+    shown = f" Default: `{default}`." if is_told else ""
+    return f"| `{', '.join(names)}{value}` | {_escaped(parameter.help or '')}{shown} |"
 
 
 def _escaped(text: str) -> str:
@@ -157,8 +158,8 @@ sphinx_gallery_conf = {
     "capture_repr": ("_repr_html_",),
     "reset_modules": ("matplotlib",),
     "copyfile_regex": r"",
-    # As large as they are shown on a screen of two pixels to a point.
-    "thumbnail_size": (640, 440),
+    # No larger than the pictures, which would be given a margin then.
+    "thumbnail_size": (680, 368),
 }
 
 # --- Looks ----------------------------------------------------------------------------------------
