@@ -484,14 +484,6 @@ class Findings(Judged):
         return np.sort(self.best_first[:most])
 
     @cached_property
-    def _data_of_candidates(self) -> FitData:
-        data, which = self.data, self.candidates
-        if which.size == self.n_features:
-            return data
-        names = None if data.names is None else data.names[which]
-        return FitData(data.X[:, which], data.sample_weight, names)
-
-    @cached_property
     def stability(self) -> Stability:
         """How often each feature is selected again on random parts of the rows."""
         refits, failure = self._refits
@@ -508,20 +500,23 @@ class Findings(Judged):
         # Drawn before the work is shared out: the answer does not depend on who does it.
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_subsamples)
+        data, which = self.data, self.candidates
+        if which.size < self.n_features:
+            names = None if data.names is None else data.names[which]
+            data = FitData(data.X[:, which], data.sample_weight, names)
         # Threads share X; most of a fit is linear algebra, which does not hold up the others.
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
         refits = []
         try:
-            for refit in parallel(delayed(self._support_on_part)(int(seed)) for seed in seeds):
+            for refit in parallel(delayed(self._support_on_part)(data, int(s)) for s in seeds):
                 refits.append(refit)
                 self.progress(f"refit {len(refits)} of {self.n_subsamples}")
         except SubsampleError as error:
             return [], error
         return refits, None
 
-    def _support_on_part(self, seed: int) -> tuple[Indices, Mask]:
-        data, random = self._data_of_candidates, np.random.default_rng(seed)
-        n = data.X.shape[0]
+    def _support_on_part(self, data: FitData, seed: int) -> tuple[Indices, Mask]:
+        random, n = np.random.default_rng(seed), data.X.shape[0]
         n_rows = min(n, max(2, round(self.subsample * n)))
         rows = np.sort(random.choice(n, n_rows, replace=False))
         part = data.part(rows)
