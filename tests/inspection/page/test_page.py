@@ -448,3 +448,16 @@ def test_the_page_says_what_decided_and_how_many_groups():
     assert "as well as more would. Agreement: " in text
     assert f"in {selector.selected_groups_.size} groups" in text
     assert "as well as more would" not in str(make_report(BSUFS(2).fit(X), X, n_subsamples=0))
+
+
+def test_there_are_no_empty_sections():
+    X = factors()
+    one = make_report(MaxVariance(1).fit(X), X, n_subsamples=2)
+    assert "<h2>Maps" not in one
+    assert "#together" not in one
+    assert "<h2>Maps" in make_report(MaxVariance(2).fit(X), X, n_subsamples=0)
+    # Where all are kept, how often each is kept again says nothing.
+    whole = make_report(MaxVariance(X.shape[1]).fit(X), X, n_subsamples=2)
+    assert "Chosen again" not in whole
+    assert "chosen again on part of the rows" not in whole
+    assert "was not measured" not in make_report(MaxVariance(30).fit(X), X, n_subsamples=0)

@@ -80,13 +80,13 @@
     const x = Number(start) + ((k - 1) / (Number(last) - 1 || 1)) * (end - start);
     cut.setAttribute("transform", `translate(${x - cut.getBBox().x - cut.getBBox().width / 2} 0)`);
     const tiles = [
-      [all.explained[k - 1] === null ? "–" : `${all.explained[k - 1].toFixed(1)}%`, "of the variance explained"],
-      [agreementAt(k)?.toFixed(2) ?? "–", "agreement with the clusters"],
-      [all.redundancy[k - 1].toFixed(2), "mean absolute correlation"],
-    ];
-    byId("follow").replaceChildren(...tiles.map(([value, text]) => {
+      [all.explained[k - 1]?.toFixed(1), "%", "of the variance explained"],
+      [agreementAt(k)?.toFixed(2), "", "agreement with the clusters"],
+      [k > 1 ? all.redundancy[k - 1].toFixed(2) : undefined, "", "mean absolute correlation"],
+    ].filter(([value]) => value !== undefined);
+    byId("follow").replaceChildren(...tiles.map(([value, unit, text]) => {
       const tile = made("li");
-      tile.append(made("b", value), text);
+      tile.append(made("b", value + unit), text);
       return tile;
     }));
   };
