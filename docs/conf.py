@@ -137,8 +137,8 @@ sphinx_gallery_conf = {
     "capture_repr": ("_repr_html_",),
     "reset_modules": ("matplotlib",),
     "copyfile_regex": r"",
-    # As large as they are shown on a screen of two pixels to a point.
-    "thumbnail_size": (640, 440),
+    # No larger than the pictures, which would be given a margin then.
+    "thumbnail_size": (680, 368),
 }
 
 # --- Looks ----------------------------------------------------------------------------------------

@@ -60,7 +60,6 @@ print(MaxVariance(2).fit(rings.data).get_feature_names_out(rings.feature_names))
 # With noise as large as the rings, variance knows nothing, and the methods that live on it guess.
 # What is left is geometry: neighbors on a ring are close in the true columns.
 loud = make_dartboard1(400, noise_scale=1.0, random_state=0)
-# sphinx_gallery_thumbnail_number = 2
 figure = draw(loud)
 figure.suptitle("Noise as large as the rings")
 
@@ -79,7 +78,8 @@ def times_found(method, noise_scale, draws=10):
 
 
 rows = np.arange(len(METHODS))
-figure, ax = plt.subplots(figsize=(7.6, 4.2), layout="constrained")
+# sphinx_gallery_thumbnail_number = 3
+figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 for noise_scale, shift, color in [(0.3, 0.2, "#8fa3b3"), (1.0, -0.2, "#d55e00")]:
     counts = [times_found(method, noise_scale) for method in METHODS]
     bars = ax.barh(rows + shift, counts, 0.38, color=color, label=f"noise {noise_scale:g}")

@@ -50,7 +50,7 @@ print("the same ranking:", bool((alone.ranking_ == selector.ranking_).all()))
 # every block, and then one that adds up their sums.
 import matplotlib.pyplot as plt
 
-figure, ax = plt.subplots(figsize=(8.4, 2.6), layout="constrained")
+figure, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
 workers = sorted({task["worker"] for task in record.data})
 start = min(span["start"] for task in record.data for span in task["startstops"])
 for task in record.data:

@@ -24,7 +24,7 @@ import matplotlib.pyplot as plt
 
 from bsufs.inspection import plot_pixels
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(7, 3.7), layout="constrained")
 for ax, (name, selector) in zip(axes, selectors.items(), strict=True):
     plot_pixels(selector, (8, 8), X=X, ax=ax)
     ax.set_title(f"16 pixels of {name}", fontsize=11)

@@ -51,7 +51,7 @@ wines = load_wine(as_frame=True)
 selector = BestCut(4).set_output(transform="pandas").fit(wines.data)
 reduced = selector.transform(wines.data)
 
-figure, axes = plt.subplots(1, 4, figsize=(9.6, 3), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 4, figsize=(7.6, 3), layout="constrained", sharey=True)
 ranked = np.argsort(selector.ranking_)
 for ax, column in zip(axes, [*ranked[:3], ranked[-1]], strict=True):
     name = wines.data.columns[column]

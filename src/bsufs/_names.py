@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable
 
 ELLIPSIS = "…"
+# They join letters of Persian or Hindi, and the parts of an emoji.
+_JOINERS = "\u200c\u200d"
 
 
 def shortened(name: str, width: int = 40) -> str:
@@ -31,4 +33,4 @@ def one_line(text: str) -> str:
     r"""Return text without what would break a line or steer a terminal."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+    return "".join(c if c.isprintable() or c in _JOINERS else ascii(c)[1:-1] for c in text)

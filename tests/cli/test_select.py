@@ -351,7 +351,7 @@ def test_alternatives_are_shown_and_written(invoke, table, tmp_path):
     assert sum(first["cluster_sizes"]) == 40
     text = page.read_text()
     assert 'id="alternatives"' in text
-    assert "components 3 and 4" in text
+    assert "Components 3 and 4" in text
 
 
 def test_fewer_alternatives_than_asked_for_are_said(invoke, table):

@@ -47,12 +47,16 @@ def test_the_curve_and_what_each_adds():
     heights = [float(point.split(",")[1]) for point in points]
     assert heights == pytest.approx(60 - 60 * curve, abs=0.051)
     assert f"{curve[-1]:.1%} of the variance</b>" in text
-    assert f"<td>{curve[1] - curve[0]:.1%}</td>" in text
+    assert f">{curve[1] - curve[0]:.1%}</td>" in text
     clusters = ClusterAlignment(3).fit(X)
     assert "variance between clusters" in clusters._repr_html_()
     # A method without a curve has scores.
     assert "<polyline" not in MaxVariance(3).fit(X)._repr_html_()
-    assert "<th>score</th>" in MaxVariance(3).fit(X)._repr_html_()
+    assert ">score</th>" in MaxVariance(3).fit(X)._repr_html_()
+    # Nothing is left to fold out of scores that are ranks.
+    ranked = MaxVariance(3).fit(X)
+    ranked.scores_ = 1.0 / 8 * np.argsort(np.argsort(ranked.scores_))
+    assert "What the fit knows" not in ranked._repr_html_()
 
 
 def test_of_many_names_the_first_are_shown():

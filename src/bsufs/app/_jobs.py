@@ -143,12 +143,5 @@ class Job:
 
 def _lines(stream: Any) -> Iterator[str]:
     """Go through the lines of a pipe; what is far too long for a line comes in parts."""
-    rest = b""
-    while part := stream.read1(2**16):
-        *whole, rest = (rest + part).split(b"\n")
-        if len(rest) > 2**20:
-            whole, rest = [*whole, rest], b""
-        for line in whole:
-            yield line.decode("utf-8", errors="replace")
-    if rest:
-        yield rest.decode("utf-8", errors="replace")
+    while line := stream.readline(2**20):
+        yield line.decode("utf-8", errors="replace").rstrip("\n")

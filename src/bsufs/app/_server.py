@@ -10,6 +10,7 @@ import contextlib
 import json
 import secrets
 import shutil
+import signal
 import socket
 import tempfile
 import threading
@@ -53,8 +54,9 @@ _ASSETS = {
     "/": ("app/static/app.html", "text/html"),
     "/app.js": ("app/static/app.js", "text/javascript"),
     "/app.css": ("app/static/app.css", "text/css"),
-    # The app looks like the report.
+    # The app looks and works like the report.
     "/report.css": ("inspection/page/templates/selection.css", "text/css"),
+    "/shared.js": ("inspection/page/templates/shared.js", "text/javascript"),
 }
 _NO_TOKEN = "Open the address that 'bsufs app' printed: it ends in a token that is missing here."
 
@@ -237,6 +239,9 @@ def serve(
     """Serve the page until Ctrl-C, and say where; port 0 stands for any that is free."""
     with prepared(file, port, limit) as (server, listening, address):
         say(address)
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+            # When the terminal is closed, what was uploaded is removed too.
+            signal.signal(signal.SIGHUP, server.handle_exit)
         if open_browser:
             # Some browsers come back only when they are closed.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

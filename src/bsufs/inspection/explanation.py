@@ -177,16 +177,19 @@ def _company(found: Findings | FeatureFindings, column: int) -> str:
     return f" with group {label} ({n_others} other{'s' if n_others > 1 else ''})"
 
 
-def _represented(found: Findings | FeatureFindings, column: int, width: int = _NAME_WIDTH) -> str:
+def _represented(found: Findings | FeatureFindings, column: int, on_page: bool = False) -> str:
     """Return which columns a selected one stands for."""
-    columns = found.stands_for[column]
+    columns, words = found.stands_for[column], []
     if not columns.size:
         return "no column left out is notably correlated with it"
-    correlations = found.closest[1]
-    words = [
-        f"{shortened(found.names[other], width)} ({correlations[other]:.2f})"
-        for other in columns[:_MOST_NAMED].tolist()
-    ]
+    for other in columns[:_MOST_NAMED].tolist():
+        name = shortened(found.names[other], _SHORT_WIDTH if on_page else _NAME_WIDTH)
+        number = f"{found.closest[1][other]:.2f}"
+        if on_page:
+            # Isolated, so that a name that is read from the right does not turn what follows.
+            name = name if name.isascii() else f"\u2068{name}\u2069"
+            number = number.replace("-", "\N{MINUS SIGN}")
+        words.append(f"{name} ({number})")
     n_more = columns.size - len(words)
     return f"stands for {listed([*words, f'{n_more} more'] if n_more else words)}"
 
@@ -215,7 +218,7 @@ def portrait(found: FeatureFindings, rank: int) -> str:
     """Return what only the selected feature of a rank, counted from 0, does for the selection."""
     is_free = found.reasons[rank] is Reason.RANK
     sentences = [
-        _represented(found, rank, _SHORT_WIDTH) if is_free else f"kept: {why(found, rank)}",
+        _represented(found, rank, on_page=True) if is_free else f"kept: {why(found, rank)}",
         _clusters_told_apart(found, rank),
     ]
     lost = found.unique_shares[rank]
@@ -229,26 +232,23 @@ def _clusters_told_apart(found: FeatureFindings, rank: int) -> str:
     if found.clusters is None:
         return ""
     values, levels = found.values_of(rank)
+    labels, sizes = found.clusters.labels, found.clusters.sizes
     if levels:
-        counts = np.zeros((found.clusters.sizes.size, len(levels)))
-        np.add.at(counts, (found.clusters.labels, values.astype(int)), 1)
-        shares = (counts / counts.sum(axis=1, keepdims=True)).tolist()
+        counts = np.zeros((sizes.size, len(levels)))
+        np.add.at(counts, (labels, values.astype(int)), 1)
+        most = zip(
+            counts.argmax(axis=1).tolist(), (counts.max(axis=1) / sizes).tolist(), strict=True
+        )
         parts = [
-            f"{shortened(levels[most], _SHORT_WIDTH)} ({shares[cluster][most]:.0%}) in cluster "
-            f"{cluster + 1}"
-            for cluster, most in enumerate(counts.argmax(axis=1).tolist())
+            f"{shortened(levels[level], _SHORT_WIDTH)} ({share:.0%}) in cluster {cluster}"
+            for cluster, (level, share) in enumerate(most, start=1)
         ]
         return f"most often {listed(parts)}"
-    values = standardized(values[:, None])[:, 0]
-    values *= np.sqrt(values.size)
-    means = np.bincount(found.clusters.labels, values) / found.clusters.sizes
+    means = np.bincount(labels, standardized(values[:, None])[:, 0]) / sizes * np.sqrt(values.size)
     parts = [
-        f"{word} in {listed([str(number + 1) for number in which.tolist()], 'cluster')}"
-        for word, which in (
-            ("high", np.flatnonzero(means >= _APART)),
-            ("low", np.flatnonzero(means <= -_APART)),
-        )
-        if which.size
+        f"{word} in {listed([str(number) for number in which.tolist()], 'cluster')}"
+        for word, is_so in (("high", means >= _APART), ("low", means <= -_APART))
+        if (which := np.flatnonzero(is_so) + 1).size
     ]
     return ", ".join(parts) if parts else "much the same in all clusters"
 

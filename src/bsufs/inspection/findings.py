@@ -60,9 +60,9 @@ class SubsampleError(ValueError):
 class Reason(Enum):
     """Why a feature was kept or left out, in the words of the page."""
 
-    MUST_KEEP = "must_keep"
-    NEVER_KEEP = "never_keep"
-    ADJUSTED_FOR = "adjust_for"
+    MUST_KEEP = "always kept"
+    NEVER_KEEP = "never kept"
+    ADJUSTED_FOR = "adjusted for"
     CONSTANT = "constant"
     DUPLICATE = "duplicate"
     CORRELATED = "correlated"
@@ -163,25 +163,15 @@ class Findings(Judged):
 
     Attributes
     ----------
-    search, method : object, str
-        The selector or search as it was given, and the name of the method.
-    data : FitData
-        The checked data, with what has been computed of them.
-    n_features, n_selected, n_selected_groups : int
-        Number of columns, of selected ones and of selected groups, or columns without groups.
     names, support, ranking, scores, groups, n_others : array of shape (n_features,)
         Of each column its name, whether it is selected, its rank, its score, the label of its group
         and the number of others in it; `groups` is None where each column is by itself.
     is_adjusted_for, cluster_share : array of shape (n_features,)
         Which columns the others are cleared of, and how much of each lies between the clusters; NaN
         for methods that look at none.
-    forced_and_barred : tuple of two masks
-        Columns that a user wants to be kept, and left out.
     best_first, chosen, ends : array of int
         Numbers of all columns and of the selected ones, best first; how many columns the best
         1, 2, ... features have, a category being one feature.
-    path : dict or None
-        The `path_` that the method has followed.
 
     Examples
     --------
@@ -203,6 +193,8 @@ class Findings(Judged):
     n_jobs: int | None = None
     notes: Sequence[str] = ()
     progress: Callable[[str], None] = lambda detail: None
+    # Whether sentences name options as a shell takes them.
+    in_shell = False
 
     def __post_init__(self) -> None:
         if self.n_subsamples < 0:
@@ -236,9 +228,6 @@ class Findings(Judged):
             )
             data = FitData(X, names=self._names_in, groups=self.groups)
             self.data = clone(selector)._to_be_cleared(data, texts)
-
-    # Whether sentences name options as a shell takes them.
-    in_shell = False
 
     def _look_at(self, selector: Any) -> None:
         """Take over what a selector says without the data, and the names."""
@@ -469,7 +458,10 @@ class Findings(Judged):
     @cached_property
     def hints(self) -> list[str]:
         """What a reader should know before trusting the selection."""
-        hints = [*self.notes, *([self.note] if self.note else [])]
+        hints = list(self.notes)
+        if self.data.nuisance is None:
+            level = common_level_in_words(self.data.scatter, self.in_shell)
+            hints += [level] if level else []
         spread = np.sqrt(self.variance_share[self.variance_share > 0])
         if spread.size and spread.max() > _WILD * np.median(spread):
             hints.append(
@@ -492,21 +484,6 @@ class Findings(Judged):
         return np.sort(self.best_first[:most])
 
     @cached_property
-    def _data_of_candidates(self) -> FitData:
-        data, which = self.data, self.candidates
-        if which.size == self.n_features:
-            return data
-        names = None if data.names is None else data.names[which]
-        return FitData(data.X[:, which], data.sample_weight, names)
-
-    @cached_property
-    def note(self) -> str | None:
-        """A sentence on a level that all rows share, where there is one; None otherwise."""
-        if self.data.nuisance is not None:
-            return None
-        return common_level_in_words(self.data.scatter, self.in_shell)
-
-    @cached_property
     def stability(self) -> Stability:
         """How often each feature is selected again on random parts of the rows."""
         refits, failure = self._refits
@@ -523,20 +500,23 @@ class Findings(Judged):
         # Drawn before the work is shared out: the answer does not depend on who does it.
         random = check_random_state(self.random_state)
         seeds = random.randint(np.iinfo(np.int32).max, size=self.n_subsamples)
+        data, which = self.data, self.candidates
+        if which.size < self.n_features:
+            names = None if data.names is None else data.names[which]
+            data = FitData(data.X[:, which], data.sample_weight, names)
         # Threads share X; most of a fit is linear algebra, which does not hold up the others.
         parallel = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")
         refits = []
         try:
-            for refit in parallel(delayed(self._support_on_part)(int(seed)) for seed in seeds):
+            for refit in parallel(delayed(self._support_on_part)(data, int(s)) for s in seeds):
                 refits.append(refit)
                 self.progress(f"refit {len(refits)} of {self.n_subsamples}")
         except SubsampleError as error:
             return [], error
         return refits, None
 
-    def _support_on_part(self, seed: int) -> tuple[Indices, Mask]:
-        data, random = self._data_of_candidates, np.random.default_rng(seed)
-        n = data.X.shape[0]
+    def _support_on_part(self, data: FitData, seed: int) -> tuple[Indices, Mask]:
+        random, n = np.random.default_rng(seed), data.X.shape[0]
         n_rows = min(n, max(2, round(self.subsample * n)))
         rows = np.sort(random.choice(n, n_rows, replace=False))
         part = data.part(rows)

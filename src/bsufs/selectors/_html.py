@@ -5,6 +5,7 @@ Colors are those of the notebook, light or dark, and no script is needed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
@@ -47,7 +48,7 @@ def selection_html(selector: Any) -> str:
     chips = "".join(f'<span style="{_CHIP}">{name}</span>' for name in names)
     more = f" and {chosen.size - len(names)} more" if chosen.size > len(names) else ""
     return (
-        f'<div style="max-width: 60em"><p><b>{heading}</b></p><p>{chips}{more}</p>'
+        f'<div><p><b>{heading}</b></p><p style="max-width: 60em">{chips}{more}</p>'
         f"{_curve(curve)}{_fold_out('What the fit knows of each', _reasons(selector, names))}"
         f"{_fold_out('Estimator', estimator_html_repr(selector))}"
         "<p><small>make_report(selector, X, display=True) shows why each was kept and how sure "
@@ -56,7 +57,7 @@ def selection_html(selector: Any) -> str:
 
 
 def _fold_out(summary: str, content: str) -> str:
-    return f"<details><summary>{summary}</summary>{content}</details>"
+    return f"<details><summary>{summary}</summary>{content}</details>" if content else ""
 
 
 def _curve(curve: Array) -> str:
@@ -70,17 +71,19 @@ def _curve(curve: Array) -> str:
         for place in places.tolist()
     )
     return (
-        '<svg viewBox="-4 -4 288 68" width="288" height="68" role="img" '
-        'aria-label="variance explained by the best columns">'
-        '<path d="M0 0V60H280" fill="none" stroke="currentColor" stroke-opacity=".3"/>'
+        '<svg viewBox="-42 -10 330 90" width="330" height="90" role="img" fill="currentColor" '
+        'font-size="11" aria-label="variance explained by the best columns">'
+        '<path d="M0 0V60H280M-4 0h4M-4 60h4" fill="none" stroke="currentColor" '
+        'stroke-opacity=".4"/><g text-anchor="end"><text x="-7" y="4">100%</text>'
+        '<text x="-7" y="64">0</text></g><text y="76">1</text>'
+        '<text x="140" y="76" text-anchor="middle">variance explained, by columns kept</text>'
+        f'<text x="280" y="76" text-anchor="end">{known.size}</text>'
         f'<polyline points="{points}" fill="none" stroke="{KEPT}" stroke-width="2"/></svg>'
-        f"<p><small>variance explained by the best 1 to {known.size} columns, from 0 to 100%"
-        "</small></p>"
     )
 
 
 def _reasons(selector: Any, names: list[str]) -> str:
-    """Return a table of what each column adds, how much it knows of clusters, and its score."""
+    """Return a table of what each column adds, how much it knows of clusters, or its score."""
     columns = np.argsort(selector.ranking_)[: len(names)]
     fields: dict[str, list[str]] = {"column": names}
     curve = getattr(selector, "explained_variance_curve_", np.empty(0))
@@ -90,12 +93,28 @@ def _reasons(selector: Any, names: list[str]) -> str:
     shares = getattr(selector, "cluster_shares_", None)
     if shares is not None:
         fields["variance between clusters"] = [f"{share:.0%}" for share in shares[columns]]
-    else:
+    elif not are_ranks(selector.scores_):
         fields["score"] = [f"{score:.4g}" for score in selector.scores_[columns].tolist()]
-    head = "".join(f"<th>{field}</th>" for field in ["rank", *fields])
-    rows = zip(*fields.values(), strict=True)
-    body = "".join(
-        f"<tr><td>{rank}</td>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>"
-        for rank, row in enumerate(rows, start=1)
+    if len(fields) == 1:
+        return ""
+    ranks = [str(rank) for rank in range(1, len(names) + 1)]
+    head = _row("th", ["rank", *fields])
+    body = "".join(_row("td", row) for row in zip(ranks, *fields.values(), strict=True))
+    return f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+
+
+def are_ranks(scores: Array) -> bool:
+    """Tell whether scores lie at the same distance from one another."""
+    steps = np.diff(np.sort(scores))
+    return bool(steps.size == 0 or np.ptp(steps) <= 1e-9 * steps.max())
+
+
+def _row(tag: str, cells: Sequence[str]) -> str:
+    """Return a row of a table: numbers, but for a name in the second place."""
+    sides = ["left" if place == 1 else "right" for place in range(len(cells))]
+    style = "padding: 0 .8em; text-align:"
+    shown = (
+        f'<{tag} style="{style} {side}">{cell}</{tag}>'
+        for side, cell in zip(sides, cells, strict=True)
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<tr>{''.join(shown)}</tr>"

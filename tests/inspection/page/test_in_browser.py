@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import re
 
@@ -279,7 +280,7 @@ def test_pointing_tells_what_is_there(page):
     names = page.evaluate("JSON.parse(document.querySelector('#redundancy .cells').dataset.names)")
     assert words[0] == f"{names[0]} and {names[0]}: 1.00"
     assert words[1].startswith(f"{names[0]} and {names[11]}: ")
-    assert "features: variance explained" in words[2]
+    assert "columns: variance explained" in words[2]
     assert words[3] is True
 
 
@@ -360,6 +361,9 @@ def test_of_fifty_thousand_columns_those_in_sight_are_made(browser, tmp_path):
         "document.getElementById('search').value = '';"
         "document.getElementById('search').dispatchEvent(new Event('input'))"
     )
+    # On paper there are the first rows, and no room for the others.
+    printed = base64.b64decode(browser.call("Page.printToPDF")["data"])
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) < 20
     _click(browser, "share of variance")
     shares = [float(share.rstrip("%")) for share in _column(browser, "share of variance")]
     assert shares == sorted(shares)

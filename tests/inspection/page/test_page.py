@@ -193,8 +193,8 @@ def test_the_columns_of_the_table_say_what_was_found():
     assert columns["names"] == found.names[found.best_first].tolist()
     reasons = [columns["reasons"][reason] for reason in columns["reason"]]
     by_name = dict(zip(columns["names"], reasons, strict=True))
-    assert by_name["x2"] == "must_keep"
-    assert by_name["x3"] == "never_keep"
+    assert by_name["x2"] == "always kept"
+    assert by_name["x3"] == "never kept"
     assert by_name["x7"] == "constant"
     twins = {by_name["x8"], by_name["x9"]}
     assert "duplicate" in twins or "correlated" in twins
@@ -213,6 +213,10 @@ def test_the_columns_of_the_table_say_what_was_found():
         number: float(f"{value:.2f}") for number, value in found.agreement.items()
     }
     assert columns["step"] == found.eliminated_at[found.best_first].tolist()
+    assert columns["stands"] == [found.stands_for[column].size for column in found.chosen.tolist()]
+    shares = 100 * found.variance_share[found.best_first]
+    assert columns["decimals"] == 2 - np.floor(np.log10(shares.max()))
+    assert columns["variance"] == pytest.approx(shares, abs=0.51 * 10.0 ** -columns["decimals"])
 
 
 def test_what_says_nothing_is_dropped():
@@ -268,7 +272,7 @@ def test_what_is_too_large_is_left_out(monkeypatch):
     monkeypatch.setattr(Findings, "curve", np.array([0.5, 0.7, *unknown]))
     monkeypatch.setattr(Findings, "ceiling", np.array([0.6, np.nan, *unknown]))
     text = make_report(selector, X, n_subsamples=0, image_shape=(5, 6))
-    assert text.count("features: variance explained") == 2
+    assert text.count("columns: variance explained") == 2
     assert "</b> of the variance explained" not in text
     assert columns_of(text)["explained"] == [50, 70, *[None] * 8]
     # No mean image behind the pixels.
@@ -293,10 +297,11 @@ def test_alternatives_and_notes_are_shown_where_there_are_any():
     section = re.search('<section id="more">.*?</section>', text, flags=re.DOTALL).group()
     assert section.count("<article>") == 2
     for one in several:
-        assert f"<h3>{one.title}</h3>" in section
+        assert f"<h3>{one.title.capitalize()}</h3>" in section
         assert f"<dd>{one.variance_share:.1%}</dd>" in section
         assert f"<dd>{one.overlap:.2f}</dd>" in section
-        assert f"<dd>{', '.join(map(str, one.cluster_sizes))}</dd>" in section
+        large, *_, small = one.cluster_sizes
+        assert f"<dd>{len(one.cluster_sizes)}, of {small} to {large} rows</dd>" in section
         assert all(f">x{column}</li>" in section for column in one.selected_features_)
     assert 'href="#more"' in text
     assert 'id="more"' not in make_report(selector, X, n_subsamples=0)
@@ -443,3 +448,16 @@ def test_the_page_says_what_decided_and_how_many_groups():
     assert "as well as more would. Agreement: " in text
     assert f"in {selector.selected_groups_.size} groups" in text
     assert "as well as more would" not in str(make_report(BSUFS(2).fit(X), X, n_subsamples=0))
+
+
+def test_there_are_no_empty_sections():
+    X = factors()
+    one = make_report(MaxVariance(1).fit(X), X, n_subsamples=2)
+    assert "<h2>Maps" not in one
+    assert "#together" not in one
+    assert "<h2>Maps" in make_report(MaxVariance(2).fit(X), X, n_subsamples=0)
+    # Where all are kept, how often each is kept again says nothing.
+    whole = make_report(MaxVariance(X.shape[1]).fit(X), X, n_subsamples=2)
+    assert "Chosen again" not in whole
+    assert "chosen again on part of the rows" not in whole
+    assert "was not measured" not in make_report(MaxVariance(30).fit(X), X, n_subsamples=0)

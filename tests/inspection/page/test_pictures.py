@@ -150,7 +150,7 @@ def test_bars_and_their_intervals():
         support=[True],
         stability=Stability([0.5], [0.25], [0.75]),
     )
-    picture = module._drawn("bar_chart", found=found, features=[0])
+    picture = module._drawn("bar_chart", found=found, features=[0], labels=["a<b>"], left=176)
     # 176 is 0 and 464 is 100 percent.
     assert 'width="144"' in picture
     assert "M248 40.5H392" in picture
@@ -202,7 +202,7 @@ def test_each_step_says_what_remains():
         "component_variance_ratio": np.array([0.9, 0.8, 0.7, 0.6]),
     }
     picture = module._path(SimpleNamespace(path=path, n_selected_groups=10))
-    words = "step 2: 10 features remain; weight 0.2; components carry 70.0% of the variance"
+    words = "step 2: 10 columns remain; weight 0.2; components carry 70.0% of the variance"
     assert words in picture
     assert "M72 144H466" in picture
 
@@ -218,7 +218,24 @@ def test_each_number_of_features_says_what_it_explains():
     assert {(72.0, 254.0), (269.0, 144.0), (466.0, 34.0), (72.0, 144.0)} <= set(points)
     # What is not known is left out.
     assert len(points) == 3 + 2 + 2 + 3
-    assert "2 features: variance explained 50.0%" in picture
+    assert "2 columns: variance explained 50.0%" in picture
     assert '<path class="mark cut" d="M269 34V254"' in picture
     found.agreement = {}
     assert 'class="agree"' not in module._by_number(found)
+
+
+@pytest.mark.parametrize(
+    "name", ["A" * 300, "\u65e5\u672c\u8a9e" * 20, "a plain name of many words", "m<b>"]
+)
+def test_names_fit_beside_a_picture(name):
+    (label,), left = module._labels([name])
+    assert module._length(label) <= 176
+    assert left == 16 + module._length(label)
+    assert label == name or "\N{HORIZONTAL ELLIPSIS}" in label
+
+
+def test_rows_of_equal_values_lie_side_by_side():
+    X = np.repeat(np.eye(4), 10, axis=0)[:, :3]
+    found = FeatureFindings(Findings(MaxVariance(2).fit(X), X, n_subsamples=0))
+    for picture in (module._samples(found), module._strips(found)[0]):
+        assert len(set(re.findall(r"M([\d.]+ [\d.]+)h0", picture))) > 20

@@ -1,19 +1,9 @@
 "use strict";
 (() => {
-  const byId = (id) => document.getElementById(id);
-  const made = (tag, text = "", kind = "") => {
-    const element = document.createElement(tag);
-    element.textContent = text;
-    if (kind) element.className = kind;
-    return element;
-  };
   const show = (id, shown = true) => { byId(id).hidden = !shown; };
   const write = (id, text) => { if (byId(id).textContent !== text) byId(id).textContent = text; };
   const complain = (id, text) => { write(id, text); show(id, Boolean(text)); };
-  const grouped = (count) => count.toLocaleString("en-US");
   const counted = (count, one, many = `${one}s`) => `${grouped(count)} ${count === 1 ? one : many}`;
-  // Characters that steer the display are shown, not obeyed.
-  const visible = (name) => name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (c) => `\\u${c.codePointAt(0).toString(16).padStart(4, "0")}`);
   const inWords = (bytes) => {
     const units = ["bytes", "KB", "MB", "GB", "TB"];
     let place = 0;
@@ -100,20 +90,12 @@
     change("/read", JSON.stringify(reading), "table-error");
   });
 
-  // 2 Columns: of any number of rows only those in sight are made.
-  const box = byId("rows"), body = byId("list").tBodies[0], height = 38;
-  let fitting = [], first = -1;
+  // 2 Columns
+  const body = byId("list").tBodies[0];
+  let fitting = [];
   byId("all-as").append(...options());
-  const gap = (size) => {
-    const row = made("tr", "", "gap"), cell = made("td");
-    cell.style.height = `${size}px`;
-    row.append(cell);
-    row.setAttribute("aria-hidden", "true");
-    return row;
-  };
-  const rowOf = (at, place) => {
+  const list = longTable(byId("rows"), 38, (at) => {
     const name = columns.names[at], role = given.get(name) ?? "", row = made("tr");
-    row.setAttribute("aria-rowindex", String(place + 2));
     row.classList.toggle("changed", Boolean(role));
     row.classList.toggle("unused", role ? carried.has(role) || role === "never-keep" : columns.kinds[at] === "left out");
     const head = made("th", visible(name)), kind = made("td", columns.kinds[at], "kind"), select = made("select");
@@ -131,25 +113,15 @@
     cell.append(select);
     row.append(head, kind, made("td", columns.gaps[at] ? grouped(columns.gaps[at]) : "", "n gaps"), cell);
     return row;
-  };
-  const list = (force) => {
-    const most = Math.ceil(Math.max(box.clientHeight, 480) / height) + 20;
-    const from = Math.max(0, Math.min(Math.floor(box.scrollTop / height) - 10, fitting.length - most));
-    if (!force && Math.abs(from - first) < 5) return;
-    first = from;
-    const rows = fitting.slice(from, from + most).map((at, place) => rowOf(at, from + place));
-    body.replaceChildren(gap(from * height), ...rows, gap((fitting.length - from - rows.length) * height));
-  };
+  });
   const filter = () => {
     const wanted = byId("search").value.trim().toLowerCase(), kind = byId("show").value;
     fitting = columns.names.map((_, at) => at).filter((at) => (!wanted || columns.names[at].toLowerCase().includes(wanted))
       && (!kind || (kind === "gaps" ? columns.gaps[at] > 0 : kind === "changed" ? given.has(columns.names[at]) : columns.kinds[at] === kind)));
-    byId("list").setAttribute("aria-rowcount", String(fitting.length + 1));
     write("shown", fitting.length === columns.names.length ? "" : `${grouped(fitting.length)} of ${counted(columns.names.length, "column")}`);
     byId("all-as").value = "";
     byId("all-as").disabled = fitting.length === 0;
-    box.scrollTop = 0;
-    list(true);
+    list.fill(fitting);
   };
   const count = () => {
     const usable = columns.names.filter((name, at) => (given.has(name) ? !carried.has(given.get(name)) : columns.kinds[at] !== "left out")).length;
@@ -168,18 +140,17 @@
   body.addEventListener("change", (event) => {
     const at = Number(event.target.dataset.at);
     give(at, event.target.value);
-    list(true);
+    list.draw();
     body.querySelector(`select[data-at="${at}"]`)?.focus({ preventScroll: true });
     count();
   });
   byId("all-as").addEventListener("change", (event) => {
     for (const at of fitting) give(at, event.target.value);
-    list(true);
+    list.draw();
     count();
   });
   byId("search").addEventListener("input", filter);
   byId("show").addEventListener("change", filter);
-  box.addEventListener("scroll", () => list(false), { passive: true });
   const takeColumns = () => {
     show("columns");
     show("select");
@@ -223,7 +194,9 @@
   };
   const ordered = (all) => JSON.stringify({ ...all, roles: Object.entries(all.roles).sort() });
   function compare() {
-    show("changed", state?.run?.status === "done" && ordered(settings()) !== ordered(asked));
+    const isOld = state?.run?.status === "done" && ordered(settings()) !== ordered(asked);
+    const canceled = state?.run?.status === "canceled" ? `Canceled after ${inTime(state.run.seconds)}.` : "";
+    complain("changed", isOld ? "The settings have changed since the result below." : canceled);
   }
   const adapt = () => {
     show("mark-field", fields.groups.value === "mark");
@@ -272,15 +245,11 @@
     const result = await ask("/files/json");
     write("python", result.python);
     write("result-facts", `${grouped(result.selected.length)} of ${counted(result.n_features, "column")} kept`);
-    byId("names").replaceChildren(...result.selected.slice(0, 400).map(({ name }) => {
-      const chip = made("li", visible(name));
-      chip.dir = "auto";
-      return chip;
-    }));
+    byId("names").replaceChildren(...result.selected.slice(0, 400).map(({ name }) => chip(name)));
   };
   for (const button of document.querySelectorAll("[data-copy]")) {
     button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(byId(button.dataset.copy).textContent);
+      await copied(byId(button.dataset.copy).textContent);
       button.textContent = "Copied";
       setTimeout(() => { button.textContent = "Copy"; }, 1500);
     });
@@ -358,7 +327,7 @@
       asked = await ask("/settings");
       fill(asked);
       complain("run-error", "");
-      list(true);
+      list.draw();
       count();
     }
     if (columns && run?.status === "failed") complain("run-error", visible(run.error));

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +15,7 @@ from bsufs._names import shortened
 from bsufs._typing import Array, Mask
 from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.findings import Reason
+from bsufs.selectors._html import are_ranks
 
 # Names are handed on as they are, to be copied; only what no table should hold is cut.
 _LONGEST_NAME = 1000
@@ -23,6 +25,8 @@ def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, 
     """Return the columns of the table of all features, and what the slider shows, best first."""
     closest, correlation = found.closest
     reasons = list(Reason)
+    # As many decimals as give the largest share three digits.
+    decimals = max(0, 2 - math.floor(math.log10(100 * found.variance_share.max() or 1.0)))
     shown: dict[str, Any] = {
         "kept": found.n_selected,
         "names": [
@@ -33,7 +37,9 @@ def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, 
         "reason": [reasons.index(reason) for reason in found.reasons.tolist()],
         "closest": (closest + 1).tolist(),
         "correlation": _numbers(100 * correlation, 0),
-        "variance": _numbers(100 * found.variance_share),
+        "stands": [found.stands_for[rank].size for rank in range(found.n_selected)],
+        "variance": _numbers(100 * found.variance_share, decimals),
+        "decimals": decimals,
         "explained": _numbers(100 * found.curve, 1),
         # Rounded once, as the tiles above the table are.
         "redundancy": [float(f"{value:.2f}") for value in found.redundancy.tolist()],
@@ -43,7 +49,7 @@ def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, 
         shown["again"] = _numbers(100 * found.stability.frequency, 0)
     if not np.isnan(found.cluster_share).any():
         shown["clusters"] = _numbers(100 * found.cluster_share, 0)
-    if not scores_are_ranks(found):
+    if not are_ranks(found.found.scores):
         shown["score"] = _numbers(found.scores)
     if found.eliminated_at.any():
         shown["step"] = found.eliminated_at.tolist()
@@ -55,14 +61,9 @@ def columns_of(found: FeatureFindings, others: Mapping[str, Mask]) -> dict[str, 
     return shown
 
 
-def scores_are_ranks(found: FeatureFindings) -> bool:
-    """Tell whether the scores fall by the same amount from each column to the next."""
-    return alike(np.diff(found.found.scores[found.found.best_first]), 1e-9)
-
-
-def alike(values: Array, tolerance: float = 1e-6) -> bool:
-    """Tell whether values are the same, relative to the largest."""
-    return bool(values.size == 0 or np.ptp(values) <= tolerance * np.abs(values).max())
+def alike(values: Array) -> bool:
+    """Tell whether shares are the same, relative to the largest."""
+    return bool(values.size == 0 or np.ptp(values) <= 1e-6 * values.max())
 
 
 def packed(content: Mapping[str, Any]) -> str:

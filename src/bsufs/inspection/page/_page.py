@@ -198,11 +198,6 @@ class ReportView:
 
     The frame is sandboxed: the page runs its own script, may copy and download, and sees nothing
     of the notebook.
-
-    Parameters
-    ----------
-    page : str
-        The page.
     """
 
     def __init__(self, page: str) -> None:
@@ -258,13 +253,13 @@ def _data_in_numbers(found: FeatureFindings) -> dict[str, str]:
     """Return what is known of the data."""
     X, share = found.data.X, found.variance_share
     lines = {
-        "Rows": f"{X.shape[0]}",
-        "Features": f"{found.n_features}",
-        "Constant columns": f"{np.sum(share <= 0)}",
-        "Duplicates of a kept feature": f"{np.sum(found.reasons == Reason.DUPLICATE)}",
+        "Rows": f"{X.shape[0]:,}",
+        "Columns": f"{found.n_features:,}",
+        "Constant columns": f"{np.sum(share <= 0):,}",
+        "Duplicates of a kept column": f"{np.sum(found.reasons == Reason.DUPLICATE):,}",
     }
     if found.found.n_features > found.n_features:
-        lines["Features"] += f", as {found.found.n_features} columns with those of categories"
+        lines["Columns"] += f"; {found.found.n_features:,} with one for each value of a category"
     if sparse.issparse(X):
         lines["Stored as"] = f"sparse, {X.nnz / (X.shape[0] * X.shape[1]):.2%} of the entries"
     varying = share[share > 0]

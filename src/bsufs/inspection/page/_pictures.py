@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import east_asian_width
 
 import numpy as np
 from markupsafe import Markup
@@ -18,15 +19,18 @@ from bsufs._typing import Array, Indices, Mask
 from bsufs.graphs import in_safe_units
 from bsufs.inspection._features import FeatureFindings
 from bsufs.inspection.findings import MOST_PORTRAITS, around_the_cut
-from bsufs.inspection.page._columns import scores_are_ranks
 from bsufs.inspection.page._templates import environment
+from bsufs.selectors._html import are_ranks
 
 MOST_BARS = 24
 MOST_CELLS = 80
 _STRIP_POINTS = 160
+_FEW_VALUES = 24
 _MAP_POINTS = 600
 _SHADES = 20
 _MOST_PIXELS = 40_000
+_MOST_NAMED = 22
+_LABEL_WIDTH, _LABEL_LETTERS = 176, 30
 # More points than this cannot be told apart in a line chart, whose edges are these.
 _MOST_POINTS = 240
 _LEFT, _RIGHT, _TOP, _BOTTOM = 72, 466, 34, 254
@@ -37,11 +41,13 @@ def pictures(found: FeatureFindings, image_shape: tuple[int, int] | None) -> dic
     drawn: dict[str, Any] = {"numbers": _by_number(found), "strips": _strips(found)}
     if not np.isnan(found.cluster_share).any():
         drawn["clusters"] = _by_rank(found, found.cluster_share, "share between clusters")
-    elif not scores_are_ranks(found):
+    elif not are_ranks(found.found.scores):
         drawn["scores"] = _by_rank(found, found.scores, "score")
     if not np.isnan(found.stability.frequency).any():
         ranks = around_the_cut(found.n_selected, found.n_features, MOST_BARS)
-        drawn["stability"] = _drawn("bar_chart", found=found, features=found.best_first[ranks])
+        labels, left = _labels(found.names[ranks].tolist())
+        bars = {"features": found.best_first[ranks], "labels": labels, "left": left}
+        drawn["stability"] = _drawn("bar_chart", found=found, **bars)
     if found.chance is not None:
         drawn["chance"] = _drawn("dot_chart", chance=found.chance)
     if found.n_selected > 1:
@@ -79,9 +85,9 @@ def _by_number(found: FeatureFindings) -> Markup:
     lines.append(_Series("redundancy", 100 * found.redundancy, "muted", dashes="2 3"))
     return _line_chart(
         lines,
-        describe=lambda label, k, share: f"{k} features: {label} {share:.1f}%",
-        title="Variance explained, cluster agreement and redundancy by the number of features",
-        x_label="number of features",
+        describe=lambda label, k, share: f"{k} columns: {label} {share:.1f}%",
+        title="Variance explained, cluster agreement and redundancy by the number of columns",
+        x_label="number of columns",
         y_label="%",
         y_range=(0, 100),
         cut=found.n_selected,
@@ -96,21 +102,24 @@ def _strips(found: FeatureFindings) -> list[Markup]:
     some = _some_of(labels.size, _STRIP_POINTS)
     # The same row lies at the same height in every strip.
     lane = 10 if n_clusters > 4 else 16
-    jitter = np.random.default_rng(0).uniform(-1, 1, some.size).round(1)
-    heights = (lane * (labels[some] + 0.5) + (lane / 2 - 2) * jitter).round()
+    jitter, spread = np.random.default_rng(0).uniform(-1, 1, (2, labels.size))
+    heights = (lane * (labels + 0.5) + (lane / 2 - 2) * jitter).round()[some]
     strips = []
     for feature in range(min(found.n_selected, MOST_PORTRAITS)):
         values, levels = found.values_of(feature)
         means = None
         if levels:
             # Each level has room of its own, in which its rows lie side by side.
-            spread = np.random.default_rng(1).uniform(-0.4, 0.4, values.size)
-            places = 300 / len(levels) * (values + 0.5 + spread)
+            places = 300 / len(levels) * (values + 0.5 + 0.4 * spread)
         else:
             # Halves, since the range of very large numbers would overflow.
             low, high = values.min() / 2, values.max() / 2
-            places = 4 + 292 * (values / 2 - low) / ((high - low) or 1.0)
+            places = 8 + 284 * (values / 2 - low) / ((high - low) or 1.0)
             means = (np.bincount(labels, places) / found.clusters.sizes).tolist()
+            steps = np.diff(np.unique(places))
+            if steps.size < _FEW_VALUES:
+                # Rows that have the same value lie side by side.
+                places = places + 0.35 * min(steps.min(initial=20.0), 20.0) * spread
         points = _dots(places[some].round(), heights, labels[some])
         words = {"points": points, "means": means, "levels": levels}
         strips.append(_drawn("strip", lane=lane, n_clusters=n_clusters, **words))
@@ -128,10 +137,13 @@ def _samples(found: FeatureFindings) -> Markup:
     scores *= np.where(np.abs(scores.min(axis=0)) > scores.max(axis=0), -1.0, 1.0)
     low, spread = scores.min(axis=0), np.ptp(scores, axis=0)
     some = _some_of(len(rows), _MAP_POINTS)
-    across, up = np.where(spread > 0, (scores - low) / np.where(spread > 0, spread, 1.0), 0.5)[
-        some
-    ].T
-    points = _dots((34 + 436 * across).round(1), (306 - 296 * up).round(1), labels[some])
+    share = ((scores - low) / np.where(spread > 0, spread, 1.0))[some]
+    places = np.array([40.0, 300.0]) + np.array([424.0, -284.0]) * share
+    if len(np.unique(places.round(), axis=0)) < some.size / 2:
+        # Rows that have the same values lie side by side.
+        places += np.random.default_rng(0).normal(0.0, 5.0, places.shape).clip(-15.0, 15.0)
+    across, up = places.round(1).T
+    points = _dots(across, up, labels[some])
     shares = values[:2] ** 2 / (np.sum(values**2) or 1.0)
     return _drawn("sample_map", points=points, shares=shares.tolist(), sizes=sizes)
 
@@ -157,7 +169,7 @@ def _correlations(found: FeatureFindings) -> Markup:
     tree = hierarchy.linkage(squareform(apart, checks=False), "average", optimal_ordering=True)
     order = hierarchy.leaves_list(tree)
     names = found.names[order].tolist()
-    title = f"Correlations among {len(names)} selected features"
+    title = f"Correlations among {len(names)} kept columns"
     return _heat_map(shown[np.ix_(order, order)], names, title, "correlation", -1)
 
 
@@ -165,15 +177,15 @@ def _path(found: FeatureFindings) -> Markup:
     k, remaining = found.n_selected_groups, found.path["n_alive"]
     weight, carried = found.path["lambda_row"], found.path["component_variance_ratio"]
     return _line_chart(
-        [_Series("remaining features", remaining, "ink")],
+        [_Series("remaining columns", remaining, "ink")],
         describe=lambda _, step, left: (
-            f"step {step}: {left} features remain; weight {weight[step - 1]:.3g}; "
+            f"step {step}: {left} columns remain; weight {weight[step - 1]:.3g}; "
             # The first share is that of the start, before any step.
             f"components carry {carried[step]:.1%} of the variance"
         ),
-        title="Remaining features at each step of the path",
+        title="Remaining columns at each step of the path",
         x_label="step of the path",
-        y_label="remaining features",
+        y_label="remaining columns",
         y_range=(max(1, min(remaining.min(), k)), max(remaining.max(), k)),
         log="y",
         mark=k,
@@ -192,7 +204,7 @@ def _by_rank(found: FeatureFindings, values: Array, label: str) -> Markup:
         describe=lambda which, rank, value: (
             f"{shortened(found.names[rank - 1], 80)}: rank {rank}, {label} {value:.4g}, {which}"
         ),
-        title=f"{label.capitalize()} of the features, best first",
+        title=f"{label.capitalize()} of the columns, best first",
         x_label="rank",
         y_label=label,
         y_range=(0.0 if 0 <= low < 0.5 * high else low, high + 0.04 * ((high - low) or 1.0)),
@@ -220,6 +232,8 @@ def _pixels(found: FeatureFindings, shape: tuple[int, int]) -> Markup:
 def _heat_map(values: Array, names: Sequence[str], title: str, what: str, low: int) -> Markup:
     """Draw numbers from `low` to 1; the script of the page says what a reader points at."""
     percents = np.round(100 * values).astype(int).ravel().tolist()
+    # More rows would leave no room for their names.
+    labels, left = _labels(names if len(names) <= _MOST_NAMED else [])
     return _drawn(
         "heat_map",
         title=title,
@@ -230,9 +244,27 @@ def _heat_map(values: Array, names: Sequence[str], title: str, what: str, low: i
             "data-names": json.dumps([shortened(name, 60) for name in names]),
             "data-values": json.dumps(percents, separators=(",", ":")),
         },
-        names=names,
+        labels=labels,
+        left=left,
         values=values.tolist(),
     )
+
+
+def _labels(names: Sequence[str]) -> tuple[list[str], int]:
+    """Return names, cut such that they fit beside a picture, and where they end."""
+    labels = []
+    for name in names:
+        letters = _LABEL_LETTERS
+        while _length(shortened(name, letters)) > _LABEL_WIDTH:
+            letters -= 1
+        labels.append(shortened(name, letters))
+    return labels, 8 + (8 + max(map(_length, labels)) if labels else 0)
+
+
+def _length(text: str) -> int:
+    """Return about how many units of the pictures some words take: there are wide letters."""
+    n_wide = sum(east_asian_width(letter) in "WF" for letter in text)
+    return 8 * len(text) + 6 * n_wide + 3 * sum(map(str.isupper, text))
 
 
 def _cells(values: Array) -> list[tuple[float, str]]:

@@ -46,8 +46,9 @@ def environment() -> Environment:
 def rendered(**parts: Any) -> str:
     """Return the page, with its own style and script, and a policy that allows nothing else."""
     own, policy = {}, "default-src 'none'; "
-    for kind, name in (("style", "selection.css"), ("script", "selection.js")):
-        content = (files(__package__) / "templates" / name).read_text(encoding="utf-8")
+    templates = files(__package__) / "templates"
+    for kind, names in (("style", ["selection.css"]), ("script", ["shared.js", "selection.js"])):
+        content = "".join((templates / name).read_text(encoding="utf-8") for name in names)
         digest = base64.b64encode(hashlib.sha256(content.encode("utf-8")).digest())
         policy += f"{kind}-src 'sha256-{digest.decode('ascii')}'; "
         # A file of this package, not data.

@@ -1,17 +1,5 @@
 "use strict";
 (async () => {
-  const byId = (id) => document.getElementById(id);
-  const made = (tag, text = "", kind = "") => {
-    const element = document.createElement(tag);
-    element.textContent = text;
-    if (kind) element.className = kind;
-    return element;
-  };
-  // Characters that steer the display are shown, not obeyed.
-  const escapes = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
-  const hex = (code) => (code < 256 ? `\\x${code.toString(16).padStart(2, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`);
-  const visible = (name) => name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (c) => escapes[c] ?? hex(c.codePointAt(0)));
-
   // In an inline frame an address within the page would lead out of it.
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href^='#']");
@@ -76,31 +64,29 @@
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const all = await new Response(stream).json();
   const d = all.names.length;
-  const grouped = (count) => count.toLocaleString("en-US");
   for (const controls of document.querySelectorAll(".controls")) controls.hidden = false;
 
   // How many: everything follows the slider.
   const number = byId("number");
   const agreementAt = (k) => all.agreement.findLast(([known]) => known <= k)?.[1];
   const cut = document.querySelector("#numbers .cut");
-  const chips = all.names.slice(0, all.explained.length).map((name) => made("li", visible(name)));
-  for (const chip of chips) chip.dir = "auto";
+  const chips = all.names.slice(0, all.explained.length).map(chip);
   byId("first").append(...chips.slice(0, 400));
   const follow = () => {
     const k = Number(number.value);
     byId("at").textContent = `${grouped(k)} of ${grouped(d)} columns`;
-    chips.forEach((chip, place) => chip.classList.toggle("off", place >= k));
+    chips.forEach((item, place) => item.classList.toggle("off", place >= k));
     const { start, end, last } = cut.dataset;
     const x = Number(start) + ((k - 1) / (Number(last) - 1 || 1)) * (end - start);
     cut.setAttribute("transform", `translate(${x - cut.getBBox().x - cut.getBBox().width / 2} 0)`);
     const tiles = [
-      [all.explained[k - 1] === null ? "–" : `${all.explained[k - 1].toFixed(1)}%`, "of the variance explained"],
-      [agreementAt(k)?.toFixed(2) ?? "–", "agreement with the clusters"],
-      [all.redundancy[k - 1].toFixed(2), "mean absolute correlation"],
-    ];
-    byId("follow").replaceChildren(...tiles.map(([value, text]) => {
+      [all.explained[k - 1]?.toFixed(1), "%", "of the variance explained"],
+      [agreementAt(k)?.toFixed(2), "", "agreement with the clusters"],
+      [k > 1 ? all.redundancy[k - 1].toFixed(2) : undefined, "", "mean absolute correlation"],
+    ].filter(([value]) => value !== undefined);
+    byId("follow").replaceChildren(...tiles.map(([value, unit, text]) => {
       const tile = made("li");
-      tile.append(made("b", value), text);
+      tile.append(made("b", value + unit), text);
       return tile;
     }));
   };
@@ -109,19 +95,6 @@
 
   const chosen = (button) => all.names.slice(0, button.dataset.copy || button.dataset.save ? Number(number.value) : all.kept);
   const quoted = (name) => (/[",\r\n]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
-  const copied = async (text) => {
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      // A frame may not write to the clipboard, but copying what is selected is allowed.
-      const area = made("textarea");
-      area.value = text;
-      document.body.append(area);
-      area.select();
-      document.execCommand("copy");
-      area.remove();
-    }
-  };
   for (const button of document.querySelectorAll("[data-copy]")) {
     button.addEventListener("click", async () => {
       const names = chosen(button);
@@ -140,10 +113,11 @@
     });
   }
 
-  // All columns: of any number of rows only those in sight are made.
-  const features = byId("features"), body = features.tBodies[0], box = byId("rows");
+  const features = byId("features");
+  const inFour = (value) => (Math.abs(value) >= 1e-3 && Math.abs(value) < 1e4 ? value.toPrecision(4) : String(value));
   const minus = (text) => text.replace("-", "\u2212");
-  const why = (at) => all.reasons[all.reason[at]] || (at < all.kept ? "" : "ranks lower");
+  const role = (at) => (all.stands[at] ? `stands for ${grouped(all.stands[at])}` : "on its own");
+  const why = (at) => all.reasons[all.reason[at]] || (at < all.kept ? role(at) : "ranks lower");
   const near = (at) => (all.closest[at] ? visible(all.names[all.closest[at] - 1]) : "");
   const percent = (values) => (at) => (values[at] === null ? "" : `${values[at]}%`);
   const fields = [
@@ -155,13 +129,13 @@
     { title: "why", value: why, kind: "why" },
     all.again && { title: "chosen again", value: (at) => all.again[at], text: percent(all.again), kind: "n extra" },
     all.clusters && { title: "between clusters", value: (at) => all.clusters[at], text: percent(all.clusters), kind: "n extra" },
-    all.score && { title: "score", value: (at) => all.score[at], text: (at) => minus(String(all.score[at])), kind: "n extra" },
+    all.score && { title: "score", value: (at) => all.score[at], text: (at) => minus(inFour(all.score[at])), kind: "n extra" },
     all.step && { title: "eliminated at step", value: (at) => all.step[at] || "", kind: "n extra" },
-    all.variance && { title: "share of variance", value: (at) => all.variance[at], text: (at) => `${all.variance[at]}%`, kind: "n extra" },
+    all.variance && { title: "share of variance", value: (at) => all.variance[at], text: (at) => `${all.variance[at].toFixed(all.decimals)}%`, kind: "n extra" },
     all.others && { title: "chosen by others", value: (at) => all.others[at], text: (at) => `${all.others[at]} of ${all.methods.length}`, kind: "n extra" },
   ].filter(Boolean);
   const searched = all.names.map((name, at) => `${name} ${why(at)}`.toLowerCase());
-  let sorting = { field: fields[0], up: true }, order = all.names.map((_, at) => at), shown = order;
+  const order = all.names.map((_, at) => at);
   const heads = fields.map((field) => {
     const head = made("th", "", field.kind ?? "");
     const button = made("button", field.title);
@@ -169,10 +143,8 @@
     head.scope = "col";
     head.append(button);
     button.addEventListener("click", () => {
-      sorting = { field, up: turned(head) };
-      const keys = order.map(sorting.field.value);
-      const places = new Map(order.map((at, place) => [at, place]));
-      order = [...order].sort((a, b) => ordered(keys[places.get(a)], keys[places.get(b)], sorting.up));
+      const up = turned(head), keys = all.names.map((_, at) => field.value(at));
+      order.sort((a, b) => ordered(keys[a], keys[b], up));
       filter();
     });
     return head;
@@ -181,16 +153,8 @@
   const headRow = made("tr");
   headRow.append(...heads);
   features.tHead.append(headRow);
-  const gap = (height) => {
-    const row = made("tr", "", "gap"), cell = made("td");
-    cell.style.height = `${height}px`;
-    row.append(cell);
-    row.setAttribute("aria-hidden", "true");
-    return row;
-  };
-  const rowOf = (at, place) => {
+  const table = longTable(byId("rows"), 33, (at) => {
     const row = made("tr", "", at < all.kept ? "kept" : "out");
-    row.setAttribute("aria-rowindex", String(place + 2));
     for (const field of fields) {
       const cell = made(field.title === "column" ? "th" : "td", String((field.text ?? field.value)(at) ?? ""), field.kind ?? "");
       if (field.title === "column" || field.title === "closest kept column") {
@@ -202,34 +166,26 @@
       row.append(cell);
     }
     return row;
-  };
-  const height = 33;
-  let first = -1;
-  // Some more than the box can show when it is full.
-  const draw = (force, most = Math.ceil(Math.max(box.clientHeight, 720) / height) + 20) => {
-    const from = Math.max(0, Math.min(Math.floor(box.scrollTop / height) - 10, shown.length - most));
-    if (!force && Math.abs(from - first) < 5) return;
-    first = from;
-    const rows = shown.slice(from, from + most).map((at, place) => rowOf(at, from + place));
-    body.replaceChildren(gap(from * height), ...rows, gap((shown.length - from - rows.length) * height));
-  };
+  });
   const search = byId("search"), show = byId("show");
   function filter() {
     const wanted = search.value.trim().toLowerCase();
     const fits = (at) => (!wanted || searched[at].includes(wanted)) && (!show.value || (at < all.kept) === (show.value === "kept"));
-    shown = order.filter(fits);
-    features.setAttribute("aria-rowcount", String(shown.length + 1));
+    const shown = order.filter(fits);
     byId("shown").textContent = `${grouped(shown.length)} of ${grouped(d)} columns`;
-    box.scrollTop = 0;
-    draw(true);
+    table.fill(shown);
   }
   search.addEventListener("input", filter);
   show.addEventListener("change", filter);
-  box.addEventListener("scroll", () => draw(false), { passive: true });
-  addEventListener("resize", () => draw(true));
   // On paper there is no scrolling: a table of thousands shows its first rows.
-  addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details")) part.open = true; box.scrollTop = 0; draw(true, Math.max(all.kept, 200)); });
-  addEventListener("afterprint", () => draw(true));
+  addEventListener("beforeprint", () => {
+    for (const part of document.querySelectorAll("details")) part.open = true;
+    const most = Math.max(all.kept, 200);
+    byId("on-paper").textContent = d > most ? `The first ${grouped(most)}; the page itself has all.` : "";
+    byId("rows").scrollTop = 0;
+    table.draw(true, most);
+  });
+  addEventListener("afterprint", () => table.draw());
   byId("wide").addEventListener("click", () => {
     const brief = features.classList.toggle("brief");
     byId("wide").textContent = brief ? "More details" : "Fewer details";
