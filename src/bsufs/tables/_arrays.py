@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -81,7 +81,9 @@ class ArrayRows(Rows):
         place = {name: number for number, name in enumerate(self.features)}
         return self._matrix[:, [place[name] for name in names]]
 
-    def batches(self, names: Sequence[str], most_rows: int | None) -> Iterator[Any]:
+    def batches(
+        self, names: Sequence[str], most_rows: int | None, numeric: Collection[str] = ()
+    ) -> Iterator[Any]:
         import pyarrow as pa
 
         features = set(self.features)

@@ -64,7 +64,8 @@ class Gaps:
             bad = ~np.isfinite(stored.data)
             rows, columns, cells = stored.row[bad], stored.col[bad], stored.data[bad]
         else:
-            rows, columns = np.nonzero(~np.isfinite(values))
+            finite = np.isfinite(values)
+            rows, columns = (np.empty(0, np.intp),) * 2 if finite.all() else np.nonzero(~finite)
             cells = values[rows, columns]
         if rows.size:
             if not self:
@@ -110,18 +111,27 @@ class Units:
     """Decides whether columns share a unit, by batches of rows."""
 
     def __init__(self) -> None:
-        self._n_zeros = self._n_cells = 0
-        self.least = 0.0
+        self._n_rows, self._n_filled = 0, np.zeros(1, dtype=np.int64)
         self._smallest: Any = np.inf
+        self._is_sparse = False
 
     def add(self, values: Any) -> None:
         """Look at a batch."""
-        entries = values.data if sparse.issparse(values) else values
-        self.least = min(self.least, float(entries.min(initial=0.0)))
-        if not sparse.issparse(values):
-            self._n_zeros += values.size - np.count_nonzero(values)
-            self._n_cells += values.size
-            self._smallest = np.minimum(self._smallest, values.min(axis=0, initial=np.inf))
+        self._is_sparse = sparse.issparse(values)
+        entries = values.data if self._is_sparse else values
+        self._smallest = np.minimum(self._smallest, entries.min(axis=0, initial=np.inf))
+        if not self._is_sparse:
+            self._n_filled = self._n_filled + np.count_nonzero(values, axis=0)
+            self._n_rows += len(values)
+
+    def keep(self, columns: Indices) -> None:
+        """Forget all other columns."""
+        self._n_filled, self._smallest = self._n_filled[columns], self._smallest[columns]
+
+    @property
+    def least(self) -> float:
+        """The smallest entry, or zero."""
+        return float(np.min(self._smallest, initial=0.0))
 
     def decide(
         self, variances: Array, names: Sequence[str], kinds: Collection[str]
@@ -129,10 +139,10 @@ class Units:
         """Return whether to scale the columns, of these kinds, and why."""
         if set(kinds) != {"number"}:
             return "standard", "numbers, dates and categories have no unit in common"
-        if self._n_cells == 0:
+        if self._is_sparse:
             return "none", "the table is sparse"
         largest = int(variances.argmax())
-        is_mostly_zero = self._n_zeros > _MOSTLY_ZERO * self._n_cells
+        is_mostly_zero = self._n_filled.mean() < (1.0 - _MOSTLY_ZERO) * self._n_rows
         if is_mostly_zero and variances.size >= _MANY_COLUMNS and self._smallest[largest] == 0.0:
             return "none", "most entries are zero, as in counts"
         varying = variances[variances > 0]
@@ -144,6 +154,33 @@ class Units:
             if share > _SHARE_OF_VARIANCE:
                 return "standard", f"{names[largest]!r} alone has {share:.0%} of the variance"
         return "none", "the columns vary alike"
+
+
+class Survey:
+    """One look at all numbers, by batches of rows: what is missing, and how much each varies."""
+
+    def __init__(self, names: Sequence[str], firsts: Any, is_sparse: bool) -> None:
+        # scikit-learn takes a while to import.
+        from sklearn.preprocessing import StandardScaler
+
+        # Of a category, the first column tells what is missing.
+        self.gaps, self._firsts = Gaps(names), firsts
+        self.units, self.scaler = Units(), StandardScaler(with_mean=not is_sparse)
+
+    def add(self, values: Any) -> None:
+        """Look at a batch."""
+        self.gaps.add(values[:, self._firsts])
+        if self.gaps.n_infinite:
+            values = _filled(values, np.full(values.shape[1], np.nan))
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.scaler.partial_fit(values)
+            self.units.add(values)
+
+    def keep(self, columns: Indices) -> None:
+        """Forget all other columns, of a table without gaps."""
+        self.units.keep(columns)
+        for learned in ("mean_", "var_", "scale_"):
+            setattr(self.scaler, learned, getattr(self.scaler, learned)[columns])
 
 
 # Groups of columns of similar means, whose usual noise is told.
