@@ -324,3 +324,12 @@ def test_numbers_too_large_for_a_variance_are_not_scaled():
     assert (table.scale, table.why_scaled[:18]) == ("none", "the numbers of 'a'")
     with pytest.raises(TableError, match="'a' are too large to have a variance"):
         open_table(io.BytesIO(text.encode()), scale="standard")
+
+
+@pytest.mark.parametrize("batch_rows", [None, 9])
+def test_gaps_beside_categories_are_an_error_where_that_is_asked_for(tmp_path, batch_rows):
+    frame = pd.DataFrame({"a": range(30), "b": list("xyz") * 10, "c": [None, *range(2, 31)]})
+    frame["a"] **= 2
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(TableError, match="1 value is missing, the first in row 1 of column 'c'"):
+        open_table(tmp_path / "t.csv", missing="error", batch_rows=batch_rows)

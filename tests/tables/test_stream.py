@@ -29,11 +29,10 @@ def test_a_stream_can_be_gone_through_twice(tmp_path):
     path.write_text(some_text(900))
     stream, whole = (open_table(path, batch_rows=rows, ignore=["id"]) for rows in (70, None))
     assert (stream.is_held, whole.is_held) == (False, True)
-    assert (stream.n_rows, stream.n_features, stream.names) == (None, 6, whole.names)
+    assert (stream.n_rows, stream.n_features, stream.names) == (900, 6, whole.names)
     assert stream.rows.most_rows >= 900
     selector = BSUFS(2).fit_batches(stream.batches())
     np.testing.assert_array_equal(np.concatenate(list(stream.batches())), whole.values)
-    assert stream.n_rows == 900
     assert [len(batch) for batch in stream.batches()] == [70] * 12 + [60]
     assert selector.support_.tolist() == BSUFS(2).fit(whole.values).support_.tolist()
     ids = pa.Table.from_batches(stream.cells(["id"])).column("id")
@@ -213,7 +212,7 @@ def test_a_file_that_changes_during_the_last_pass_is_noticed(tmp_path, monkeypat
     os.utime(path, ns=(0, path.stat().st_mtime_ns + 1))
     with pytest.raises(TableError, match="the file has changed while it was read"):
         list(batches)
-    assert stream.n_rows == (None if name == "t.csv" else 100)
+    assert stream.n_rows == 100
 
 
 def test_names_with_dots_are_no_nested_columns(tmp_path):
@@ -227,8 +226,7 @@ def test_how_far_it_is_read_and_written_is_told(tmp_path):
     (tmp_path / "t.csv").write_text(some_text(900))
     told = []
     table = open_table(tmp_path / "t.csv", ignore=["id"], batch_rows=100, progress=told.append)
-    assert told[-1].endswith("KB")
-    list(table.batches())
+    assert told[0].endswith("KB")
     assert told[-1] == "900 rows"
     told.clear()
     write_table(table, tmp_path / "small.csv", [0])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from bsufs._extras import needs
 from bsufs.tables._files import RawFile, TableError, reading
 from bsufs.tables._rows import Rows, numbered_names
 
@@ -105,13 +106,9 @@ def array_rows(file: RawFile, kind: str, array: str | None, names_from: str | No
     # SciPy's readers take a while to import.
     from bsufs._matlab import matlab_arrays
 
-    with file.open() as stream, reading(file.source, "MATLAB"):
-        try:
-            stored = matlab_arrays(stream)
-        except NotImplementedError as error:
-            raise TableError(
-                f"{file.source}: MATLAB 7.3 files are not read; save it in MATLAB with '-v7'."
-            ) from error
+    needed = needs("reading MATLAB files not saved with '-v7'", "h5ad")
+    with file.open() as stream, reading(file.source, "MATLAB"), needed:
+        stored = matlab_arrays(stream)
     return ArrayRows(file, *_chosen(file.source, stored, array))
 
 

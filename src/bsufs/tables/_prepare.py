@@ -5,15 +5,15 @@ All of it is learned batch by batch, so that it is the same whether a table is h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
 from bsufs._typing import Array, Indices, Mask
-from bsufs.tables._files import TableError, listed
+from bsufs.tables._files import listed
 
 Missing = Literal["error", "keep", "median", "drop-rows", "drop-columns"]
 Scale = Literal["auto", "none", "standard", "noise"]
@@ -64,8 +64,7 @@ class Gaps:
             bad = ~np.isfinite(stored.data)
             rows, columns, cells = stored.row[bad], stored.col[bad], stored.data[bad]
         else:
-            finite = np.isfinite(values)
-            rows, columns = (np.empty(0, np.intp),) * 2 if finite.all() else np.nonzero(~finite)
+            rows, columns = np.nonzero(~np.isfinite(values))
             cells = values[rows, columns]
         if rows.size:
             if not self:
@@ -85,19 +84,45 @@ class Gaps:
         """The rows that have any."""
         return np.concatenate(self._rows)
 
-    @property
-    def found(self) -> MissingValues:
-        """What is missing, before anything is done about it."""
-        return MissingValues(self.n_missing, self.n_infinite)
-
-    def missing_values_message(self) -> str:
-        """Return the complaint where nothing was said of what to do about them."""
-        row, column = self._first
-        return (
-            f"{self.found.in_words()}, the first in row {row + 1} of column "
-            f"{self.names[column]!r}. Say what to do with --missing median, drop-rows or "
-            "drop-columns."
+    def settled(self, how: Missing) -> MissingValues:
+        """Return what is missing, and what is left out for it."""
+        return MissingValues(
+            self.n_missing,
+            self.n_infinite,
+            self.rows.size if how == "drop-rows" else 0,
+            self._named(self.by_column > 0) if how == "drop-columns" else (),
         )
+
+    def why_not(self, how: Missing) -> str:
+        """Return why it cannot be settled so, or nothing."""
+        found = self.settled(how).in_words()
+        if how == "error":
+            row, column = self._first
+            return (
+                f"{found}, the first in row {row + 1} of column {self.names[column]!r}. Say what "
+                "to do with --missing median, drop-rows or drop-columns."
+            )
+        empty = self._named(self.by_column == self.n_rows)
+        if how == "median" and empty:
+            return (
+                f"--missing median needs a value in every column, but {listed(empty)} has none. "
+                "Use --missing drop-columns, or leave it out with --ignore."
+            )
+        if how == "drop-rows" and self.rows.size == self.n_rows:
+            return (
+                f"{found}, and every row has a gap: --missing drop-rows would leave none. Try "
+                "drop-columns or median."
+            )
+        n_kept = int(np.count_nonzero(self.by_column == 0))
+        if how == "drop-columns" and n_kept < 2:
+            return (
+                f"{found}: --missing drop-columns would leave {n_kept} of {len(self.names)} "
+                "columns. Try drop-rows or median."
+            )
+        return ""
+
+    def _named(self, columns: Mask) -> tuple[str, ...]:
+        return tuple(self.names[column] for column in np.flatnonzero(columns).tolist())
 
 
 # Columns do not share a unit if one of them varies so many times as much as the median one, or has
@@ -177,7 +202,9 @@ class Survey:
             self.units.add(values)
 
     def keep(self, columns: Indices) -> None:
-        """Forget all other columns, of a table without gaps."""
+        """Forget all other columns, which have no gaps."""
+        self.gaps.names = [self.gaps.names[column] for column in columns.tolist()]
+        self.gaps.by_column = self.gaps.by_column[columns]
         self.units.keep(columns)
         for learned in ("mean_", "var_", "scale_"):
             setattr(self.scaler, learned, getattr(self.scaler, learned)[columns])
@@ -209,53 +236,6 @@ class Preparation:
     medians: Array | None = None
     means: Any = None
     scales: Any = None
-
-    def settle(
-        self,
-        gaps: Gaps,
-        how: Missing,
-        numbers: Callable[[Indices], Iterable[Any]],
-        n_at_once: int,
-        places: Callable[[Indices], Indices],
-    ) -> MissingValues:
-        """Decide what to do about missing values; medians are found of some columns at once."""
-        found = gaps.found
-        incomplete = np.flatnonzero(gaps.by_column)
-        if how == "error":
-            raise TableError(gaps.missing_values_message())
-        if how == "median":
-            empty = np.flatnonzero(gaps.by_column == gaps.n_rows).tolist()
-            if empty:
-                raise TableError(
-                    "--missing median needs a value in every column, but "
-                    f"{listed(gaps.names[column] for column in empty)} has none. Use --missing "
-                    "drop-columns, or leave it out with --ignore."
-                )
-            self.medians = np.zeros(places(np.arange(len(gaps.names))).size)
-            for start in range(0, incomplete.size, n_at_once):
-                part = incomplete[start : start + n_at_once]
-                values = np.concatenate([_dense(batch) for batch in numbers(part)])
-                self.medians[places(part)] = [
-                    np.median(cells[np.isfinite(cells)]) for cells in values.T
-                ]
-        elif how == "drop-rows":
-            if gaps.rows.size == gaps.n_rows:
-                raise TableError(
-                    f"{found.in_words()}, and every row has a gap: --missing drop-rows would leave "
-                    "none. Try drop-columns or median."
-                )
-            self.dropped_rows = gaps.rows
-            found = replace(found, n_rows_dropped=int(gaps.rows.size))
-        else:
-            n_kept = len(gaps.names) - incomplete.size
-            if n_kept < 2:
-                raise TableError(
-                    f"{found.in_words()}: --missing drop-columns would leave {n_kept} of "
-                    f"{len(gaps.names)} columns. Try drop-rows or median."
-                )
-            dropped = tuple(gaps.names[column] for column in incomplete.tolist())
-            found = replace(found, columns_dropped=dropped)
-        return found
 
     def kept_rows(self, first: int, n_rows: int) -> Mask | None:
         """Return which rows of a batch stay, None for all."""
@@ -304,7 +284,3 @@ def _filled(values: Any, medians: Array) -> Any:
     bad = ~np.isfinite(filled.data)
     filled.data[bad] = medians[filled.indices[bad]]
     return filled
-
-
-def _dense(values: Any) -> Array:
-    return np.asarray(values.toarray() if sparse.issparse(values) else values)

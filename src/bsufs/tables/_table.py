@@ -26,7 +26,6 @@ from bsufs.tables._kinds import (
 )
 from bsufs.tables._numbers import NumericColumns
 from bsufs.tables._prepare import (
-    Gaps,
     Missing,
     MissingValues,
     Preparation,
@@ -38,12 +37,14 @@ from bsufs.tables._rows import ROW_NAMES, Rows, joined, regrouped
 
 # A row of a batch is text, cells, numbers, and copies of these on their way into the scatter.
 _BYTES_PER_CELL = 64
-# Of which so many may be text that is read ahead.
+# Of which the text that is read ahead may take so many.
 _BYTES_AHEAD = 32
 # Columns are copied into rows a part at a time, which stays in the caches of a processor.
 _CELLS_AT_ONCE = 2**20
 # Means and deviations are added up in blocks of one size, so that batches do not matter to a bit.
 _ROWS_TO_SURVEY = 1024
+# A column is sorted for its median beside a copy of it.
+_BYTES_TO_SORT = 16
 # With fewer, it takes longer to handle thousands of columns than to parse their cells.
 _FEWEST_ROWS = 1024
 
@@ -107,20 +108,16 @@ class Table:
         # The numbers, where they are held: as read, and once prepared as a fit takes them.
         self._held: Any = None
         self._is_prepared = False
-        missing = missing or ("error" if strict else "median")
-        # Missing values that are an error are met with the batches, where the table is not held.
-        self._may_have_gaps = missing == "error" and not hold
         if not hold:
             self.rows.read_ahead(_BYTES_AHEAD * self.batch_rows * len(self.rows.names))
         matrix = self.matrix(range(self.n_features)) if hold and not kinds else None
         survey = None
-        if matrix is not None:
-            self._held = matrix.astype(np.float64, copy=False)
-        elif strict and not kinds:
-            self._held = self._stacked(self._parsed(self.columns), self.columns) if hold else None
-        else:
+        if matrix is None:
             survey = self._settle_kinds(kinds, strict)
-        if missing != "keep" and not self._may_have_gaps:
+        else:
+            self._held = matrix.astype(np.float64, copy=False)
+        missing = missing or ("error" if strict else "median")
+        if missing != "keep":
             survey = self._settle_missing(missing, strict, survey or self._survey())
         if scale != "none" or self._has_categories:
             self._settle_scale(scale, survey or self._survey())
@@ -149,13 +146,9 @@ class Table:
         self._has_categories = any(column.kind == "category" for column in self._features)
 
     @property
-    def n_rows(self) -> int | None:
-        """Number of rows, without those that were left out.
-
-        Of text that is not held it is not known, and None, before the first pass.
-        """
-        read = self.rows.n_rows
-        return None if read is None else read - self.missing.n_rows_dropped
+    def n_rows(self) -> int:
+        """Number of rows, without those that were left out."""
+        return (self.rows.n_rows or 0) - self.missing.n_rows_dropped
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -190,7 +183,7 @@ class Table:
         import pyarrow as pa
 
         if not self.carried_names:
-            return pd.DataFrame(index=range(self.n_rows or 0))
+            return pd.DataFrame(index=range(self.n_rows))
         return pa.Table.from_batches(self.cells(self.carried_names)).to_pandas()
 
     def batches(self, features: ArrayLike | None = None) -> Iterator[Any]:
@@ -206,21 +199,15 @@ class Table:
         array of shape (n_rows_in_batch, n_features)
             A batch of rows; of a table that is held, all of them.
         """
-        places = self.places(features)
+        places, first = self.places(features), 0
         if self._is_prepared:
             yield self._held[:, places]
             return
-        gaps, first = Gaps(self.names), 0
         for values in self._numbers(features):
-            if self._may_have_gaps and features is None:
-                gaps.add(values)
-            if not gaps:
-                ready = self._preparation.apply(values, first, places)
-                if ready.shape[0]:
-                    yield ready
+            ready = self._preparation.apply(values, first, places)
+            if ready.shape[0]:
+                yield ready
             first += values.shape[0]
-        if gaps:
-            raise self._error(gaps.missing_values_message())
 
     def cells(self, names: Sequence[str]) -> Iterator[Any]:
         """Go through some columns as they are in the file, without rows that were left out.
@@ -313,7 +300,6 @@ class Table:
         if texts or (survey.gaps and found):
             return None
         survey.keep(np.array([places[name] for name in self.names]))
-        survey.gaps.names = self.names
         return survey
 
     def _joined(self, numbers: Array | None, places: Mapping[str, int], texts: set[str]) -> Array:
@@ -394,7 +380,7 @@ class Table:
         gaps = survey.gaps
         self.gaps |= {self.names[i]: int(gaps.by_column[i]) for i in np.flatnonzero(gaps.by_column)}
         mostly = gaps.by_column > MOST_MISSING * gaps.n_rows
-        if how == "median" and not strict and mostly.any() and gaps.n_rows:
+        if how == "median" and not strict and mostly.any():
             self._keep_of_held(np.flatnonzero(~mostly))
             found = {
                 self.names[one]: f"{gaps.by_column[one] / gaps.n_rows:.0%} is missing"
@@ -407,16 +393,37 @@ class Table:
             return self._settle_missing(how, strict, self._survey())
         if not gaps:
             return survey
-        try:
-            at_once = self._columns_to_sort(gaps.n_rows) if how == "median" else 0
-            self.missing = self._preparation.settle(gaps, how, self._numbers, at_once, self.places)
-        except TableError as error:
-            raise self._error(str(error)) from error
-        dropped = set(self.missing.columns_dropped)
-        if dropped:
+        needed = _BYTES_TO_SORT * self.n_rows
+        if how == "median" and needed > self.memory and not self.is_held:
+            raise self._error(
+                f"--missing median sorts a column, which takes {size_in_words(needed)}, more than "
+                f"--memory {size_in_words(self.memory)}. Raise --memory, or use --missing "
+                "drop-rows or drop-columns."
+            )
+        problem = gaps.why_not(how)
+        if problem:
+            raise self._error(problem)
+        self.missing, incomplete = gaps.settled(how), np.flatnonzero(gaps.by_column)
+        if how == "median":
+            self._preparation.medians = self._medians(incomplete)
+        elif how == "drop-rows":
+            self._preparation.dropped_rows = gaps.rows
+        else:
+            dropped = set(self.missing.columns_dropped)
             self._keep_of_held(np.flatnonzero(gaps.by_column == 0))
             self._take_as(c for c in self.columns if c.name not in dropped)
         return None
+
+    def _medians(self, features: Indices) -> Array:
+        """Return the medians of some features, of as many at a time as fit into memory."""
+        at_once = max(1, self.memory // (_BYTES_TO_SORT * self.n_rows))
+        medians = np.zeros(len(self.matrix_names))
+        for start in range(0, features.size, at_once):
+            part = features[start : start + at_once]
+            parts = (p.toarray() if sparse.issparse(p) else p for p in self._numbers(part))
+            columns = np.concatenate(list(parts)).T
+            medians[self.places(part)] = [np.median(cells[np.isfinite(cells)]) for cells in columns]
+        return medians
 
     def _keep_of_held(self, features: Indices) -> None:
         if sparse.issparse(self._held):
@@ -450,21 +457,9 @@ class Table:
             self._preparation.scales = usual_deviations(scaler.mean_, scaler.var_)
         elif self.scale == "standard" or self._has_categories:
             groups = np.arange(self.n_features) if self.groups is None else self.groups
-            is_category = np.array([column.kind == "category" for column in self._features])
-            self._preparation.scale_by(
-                scaler, groups, is_category[groups], self.scale == "standard"
-            )
-
-    def _columns_to_sort(self, n_rows: int) -> int:
-        """Return of how many columns medians can be found at once."""
-        needed = 2 * 8 * n_rows
-        if needed > self.memory and not self.is_held:
-            raise TableError(
-                f"--missing median sorts a column, which takes {size_in_words(needed)}, more than "
-                f"--memory {size_in_words(self.memory)}. Raise --memory, or use --missing "
-                "drop-rows or drop-columns."
-            )
-        return max(1, self.memory // needed)
+            is_category = np.array([one.kind == "category" for one in self._features])[groups]
+            is_standard = self.scale == "standard"
+            self._preparation.scale_by(scaler, groups, is_category, is_standard)
 
     def _record_batches(self, names: Sequence[str], numeric: Collection[str] = ()) -> Iterator[Any]:
         """Go through columns of the file, which must not change in between."""

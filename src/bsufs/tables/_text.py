@@ -34,8 +34,7 @@ class TextRows(Rows):
 
     def __init__(self, file: RawFile, delimiter: str | None, header: bool) -> None:
         self.file = file
-        sniffed = sniff(file)
-        self._encoding, self.notices = sniffed.encoding, sniffed.notices
+        self._encoding, self.notices, n_lines, n_bytes = sniff(file)
         lines, self._n_before, named = self._first_lines()
         line, below = lines[0], lines[1:2]
         self._shortest_block = _LINES_IN_A_BLOCK * len(line)
@@ -54,9 +53,9 @@ class TextRows(Rows):
         if len(first) < 2:
             raise TableError(_one_column(line, self._delimiter, file.source))
         # A cell takes a character at least, its mark.
-        self.most_rows = min(sniffed.n_lines, sniffed.n_bytes // len(first) + 1)
+        self.most_rows = min(n_lines, n_bytes // len(first) + 1)
         # The characters twice (as they are in the file, and in cells) and 12 bytes for each cell.
-        self.memory_to_hold = 2 * sniffed.n_bytes + 12 * self.most_rows * len(first)
+        self.memory_to_hold = 2 * n_bytes + 12 * self.most_rows * len(first)
         self.names = self.features = tuple(first) if header else numbered_names(len(first))
         self.row_names = (ROW_NAMES,) if self.names[0] == ROW_NAMES else ()
         # The columns that Arrow may try to read as numbers at once.
