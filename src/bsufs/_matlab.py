@@ -7,6 +7,7 @@ import io
 import struct
 import zlib
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from scipy import sparse
@@ -24,18 +25,44 @@ _CHARACTERS, _SPARSE = 4, 5
 _DENSE = range(6, 16)
 _COMPLEX = 0x0800
 _HEADER = 128
+# What version 7.3 calls arrays of numbers; names of its own begin with a mark.
+_HDF5_NUMBERS = {"double", "single", "logical"}
+_HDF5_NUMBERS |= {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 
 
 def matlab_arrays(file: Any) -> dict[str, Any]:
     """Return the arrays of a MATLAB file; what is neither numbers nor text is None."""
     others: dict[str, Any] = {}
-    if matfile_version(file)[0] == 1:
+    version = matfile_version(file)[0]
+    if version == 2:
+        return _hdf5_arrays(file)
+    if version == 1:
         file, others = _checked(file)
     stored = loadmat(file, **_SPARSE_ARRAYS)
     for value in stored.values():
         if sparse.issparse(value):
             value.check_format(full_check=True)
     return others | {name: value for name, value in stored.items() if not name.startswith("__")}
+
+
+def _hdf5_arrays(file: Any) -> dict[str, Any]:
+    """Return the numbers of a file of version 7.3, dense and sparse."""
+    h5py = import_module("h5py")
+    arrays: dict[str, Any] = {}
+    with h5py.File(file, "r") as stored:
+        for name, value in stored.items():
+            kind = bytes(value.attrs.get("MATLAB_class", b"")).decode()
+            if kind not in _HDF5_NUMBERS or "MATLAB_empty" in value.attrs:
+                arrays[name] = None
+            elif "MATLAB_sparse" in value.attrs:
+                rows, starts = value["ir"][()], value["jc"][()]
+                shape = int(value.attrs["MATLAB_sparse"]), len(starts) - 1
+                arrays[name] = sparse.csc_array((value["data"][()], rows, starts), shape)
+                arrays[name].check_format(full_check=True)
+            else:
+                # MATLAB counts along columns first, HDF5 along rows.
+                arrays[name] = value[()].T
+    return arrays
 
 
 def _checked(file: Any) -> tuple[io.BytesIO, dict[str, Any]]:

@@ -332,3 +332,12 @@ def test_such_numbers_behind_a_category_are_named():
     rows = [f"{'xyz'[i % 3]},{x}" for i, x in enumerate(["1e308", "-1e308", "1.5", "2.5"] * 3)]
     table = open_table(io.BytesIO("\n".join(["kind,a", *rows]).encode()), scale="auto")
     assert table.why_scaled == "the numbers of 'a' are too large to have a variance"
+
+
+@pytest.mark.parametrize("batch_rows", [None, 9])
+def test_gaps_beside_categories_are_an_error_where_that_is_asked_for(tmp_path, batch_rows):
+    frame = pd.DataFrame({"a": range(30), "b": list("xyz") * 10, "c": [None, *range(2, 31)]})
+    frame["a"] **= 2
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(TableError, match="1 value is missing, the first in row 1 of column 'c'"):
+        open_table(tmp_path / "t.csv", missing="error", batch_rows=batch_rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from bsufs._extras import needs
 from bsufs.tables._files import RawFile, TableError, reading
 from bsufs.tables._rows import Rows, numbered_names
 
@@ -81,7 +82,9 @@ class ArrayRows(Rows):
         place = {name: number for number, name in enumerate(self.features)}
         return self._matrix[:, [place[name] for name in names]]
 
-    def batches(self, names: Sequence[str], most_rows: int | None) -> Iterator[Any]:
+    def batches(
+        self, names: Sequence[str], most_rows: int | None, numeric: Collection[str] = ()
+    ) -> Iterator[Any]:
         import pyarrow as pa
 
         features = set(self.features)
@@ -106,13 +109,9 @@ def array_rows(file: RawFile, kind: str, array: str | None, names_from: str | No
     # SciPy's readers take a while to import.
     from bsufs._matlab import matlab_arrays
 
-    with file.open() as stream, reading(file.source, "MATLAB"):
-        try:
-            stored = matlab_arrays(stream)
-        except NotImplementedError as error:
-            raise TableError(
-                f"{file.source}: MATLAB 7.3 files are not read; save it in MATLAB with '-v7'."
-            ) from error
+    needed = needs("reading MATLAB files not saved with '-v7'", "h5ad")
+    with file.open() as stream, reading(file.source, "MATLAB"), needed:
+        stored = matlab_arrays(stream)
     return ArrayRows(file, *_chosen(file.source, stored, array))
 
 

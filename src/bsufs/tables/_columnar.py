@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -43,7 +43,9 @@ class ColumnarRows(Rows):
             if name in index or name == ROW_NAMES or name.startswith(_PANDAS_INDEX)
         )
 
-    def batches(self, names: Sequence[str], most_rows: int | None) -> Iterator[Any]:
+    def batches(
+        self, names: Sequence[str], most_rows: int | None, numeric: Collection[str] = ()
+    ) -> Iterator[Any]:
         wanted = list(names)
         with self._opened() as opened:
             batches: Any
@@ -96,7 +98,9 @@ class FrameRows(Rows):
         self.row_names = ()
         self.n_rows = self.most_rows = self._table.num_rows
 
-    def batches(self, names: Sequence[str], most_rows: int | None) -> Iterator[Any]:
+    def batches(
+        self, names: Sequence[str], most_rows: int | None, numeric: Collection[str] = ()
+    ) -> Iterator[Any]:
         yield from self._table.select(list(names)).to_batches()
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -39,10 +37,6 @@ class NumericColumns:
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self.restart()
-
-    def restart(self) -> None:
-        """Forget what was seen, to begin again with the first row."""
         self._n_rows = 0
         self._names: list[str] = []
         # The columns that are none of numbers, as far as they have been seen.
@@ -54,14 +48,15 @@ class NumericColumns:
         """Return a batch of rows as numbers."""
         self._names = columns.column_names
         values = np.empty((columns.num_rows, columns.num_columns))
-        wanted = [number for number, name in enumerate(self._names) if name not in self.bad]
-        for number, (parsed, is_truth) in zip(wanted, _each_parsed(columns, wanted), strict=True):
-            name, column = self._names[number], columns.column(number)
+        for number, (name, column) in enumerate(zip(self._names, columns.columns, strict=True)):
+            if name in self.bad:
+                continue
+            parsed, is_truth = _parsed(column)
             if parsed is None:
                 self.bad[name] = self._truths.get(name) or self._first_bad_cell(column)
                 continue
             values[:, number] = parsed
-            if is_truth or not np.isnan(parsed).all():
+            if is_truth or parsed[0] == parsed[0] or not np.isnan(parsed).all():
                 truth = self._first_bad_cell(column) if is_truth else None
                 first = self._truths.setdefault(name, truth)
                 if (first is None) == is_truth:
@@ -87,16 +82,6 @@ class NumericColumns:
 def numbers(column: Any) -> Array | None:
     """Return a column as numbers, NaN for missing values; None where a cell is no number."""
     return _parsed(column)[0]
-
-
-def _each_parsed(columns: Any, wanted: Sequence[int]) -> Iterator[tuple[Array | None, bool]]:
-    """Parse some columns, in as many threads as Arrow would take."""
-    import pyarrow as pa
-
-    parts = np.array_split(np.array(wanted, dtype=int), pa.cpu_count())
-    with ThreadPoolExecutor(len(parts)) as pool:
-        parsed = pool.map(lambda part: [_parsed(columns.column(int(one))) for one in part], parts)
-        return chain.from_iterable(list(parsed))
 
 
 def _parsed(column: Any) -> tuple[Array | None, bool]:

@@ -58,9 +58,10 @@ def open_table(
 
     Text (.csv, .tsv, .txt, each also packed as .gz, .bz2, .xz or .zip) is UTF-8, UTF-16 with a byte
     order mark, or else Latin-1, with a notice; in front of it, lines that begin with # and a line
-    such as "sep=;" are no rows. Also .parquet, .feather, .npy, .npz, .mat (up to version 7), .h5ad
-    and .zarr (extra ``h5ad``) and .xlsx (extra ``excel``). Nothing is ever unpickled. Text and
-    Parquet files that do not fit into memory are read again for every pass, with the same numbers.
+    such as "sep=;" are no rows. Also .parquet, .feather, .npy, .npz, .mat, .h5ad and .zarr (extra
+    ``h5ad``, which version 7.3 of .mat needs too) and .xlsx (extra ``excel``). Nothing is ever
+    unpickled. Text and Parquet files that do not fit into memory are read again for every pass,
+    with the same numbers.
 
     Parameters
     ----------
@@ -233,7 +234,6 @@ def _transposed(rows: Rows, memory: int) -> Rows:
 
 
 def _kind(path: Any, file_format: str | None) -> str:
-    """Return what a file is by its name, or by what the user says."""
     if file_format is not None:
         try:
             return kind_of(f"x.{file_format.lstrip('.')}", (*_ARRAYS, *EXCEL), "")
@@ -265,7 +265,6 @@ def _kind(path: Any, file_format: str | None) -> str:
 
 
 def _check_names(rows: Rows) -> None:
-    """Raise an error where names are missing or occur twice."""
     source, names = rows.file.source, list(rows.features)
     if ROW_NAMES in rows.row_names and ROW_NAMES in names and not rows.ambiguous:
         names.remove(ROW_NAMES)
@@ -300,15 +299,18 @@ def _columns_to_carry(
     source, columns = rows.file.source, set(rows.names)
     if rows.n_rows == 0:
         raise TableError(f"{source}: {rows.empty}")
-    asked = [("--ignore", name) for name in ignore]
-    asked += [] if label is None else [("--label", label)]
-    asked += [("--adjust-for", name) for name in adjust_for]
-    asked += [(ASKED[kind][0], name) for name, kind in kinds.items()]
-    for option, name in asked:
-        if name not in columns:
-            hint = did_you_mean(name, rows.names) or f" There are {listed(rows.names)}."
-            raise TableError(f"{source}: {option} {name!r} is no column of the table.{hint}")
-    wanted = {*rows.row_names, *ignore, *adjust_for, label}
+    labels = [] if label is None else [label]
+    asked = {"--ignore": ignore, "--label": labels, "--adjust-for": adjust_for}
+    asked |= {
+        ASKED[kind][0]: [n for n in kinds if kinds[n] == kind]
+        for kind in dict.fromkeys(kinds.values())
+    }
+    for option, names in asked.items():
+        for name in names:
+            if name not in columns:
+                hint = did_you_mean(name, rows.names) or f" There are {listed(rows.names)}."
+                raise TableError(f"{source}: {option} {name!r} is no column of the table.{hint}")
+    wanted = {*rows.row_names, *ignore, *adjust_for, *labels}
     carried = tuple(name for name in rows.names if name in wanted)
     if rows.ambiguous & wanted:
         twice = listed(name for name in carried if name in rows.ambiguous)

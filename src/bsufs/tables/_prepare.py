@@ -5,15 +5,15 @@ All of it is learned batch by batch, so that it is the same whether a table is h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from scipy import sparse
 
 from bsufs._typing import Array, Indices, Mask
-from bsufs.tables._files import TableError, listed
+from bsufs.tables._files import listed
 
 Missing = Literal["error", "keep", "median", "drop-rows", "drop-columns"]
 Scale = Literal["auto", "none", "standard", "noise"]
@@ -84,19 +84,45 @@ class Gaps:
         """The rows that have any."""
         return np.concatenate(self._rows)
 
-    @property
-    def found(self) -> MissingValues:
-        """What is missing, before anything is done about it."""
-        return MissingValues(self.n_missing, self.n_infinite)
-
-    def missing_values_message(self) -> str:
-        """Return the complaint where nothing was said of what to do about them."""
-        row, column = self._first
-        return (
-            f"{self.found.in_words()}, the first in row {row + 1} of column "
-            f"{self.names[column]!r}. Say what to do with --missing median, drop-rows or "
-            "drop-columns."
+    def settled(self, how: Missing) -> MissingValues:
+        """Return what is missing, and what is left out for it."""
+        return MissingValues(
+            self.n_missing,
+            self.n_infinite,
+            self.rows.size if how == "drop-rows" else 0,
+            self._named(self.by_column > 0) if how == "drop-columns" else (),
         )
+
+    def why_not(self, how: Missing) -> str:
+        """Return why it cannot be settled so, or nothing."""
+        found = self.settled(how).in_words()
+        if how == "error":
+            row, column = self._first
+            return (
+                f"{found}, the first in row {row + 1} of column {self.names[column]!r}. Say what "
+                "to do with --missing median, drop-rows or drop-columns."
+            )
+        empty = self._named(self.by_column == self.n_rows)
+        if how == "median" and empty:
+            return (
+                f"--missing median needs a value in every column, but {listed(empty)} has none. "
+                "Use --missing drop-columns, or leave it out with --ignore."
+            )
+        if how == "drop-rows" and self.rows.size == self.n_rows:
+            return (
+                f"{found}, and every row has a gap: --missing drop-rows would leave none. Try "
+                "drop-columns or median."
+            )
+        n_kept = int(np.count_nonzero(self.by_column == 0))
+        if how == "drop-columns" and n_kept < 2:
+            return (
+                f"{found}: --missing drop-columns would leave {n_kept} of {len(self.names)} "
+                "columns. Try drop-rows or median."
+            )
+        return ""
+
+    def _named(self, columns: Mask) -> tuple[str, ...]:
+        return tuple(self.names[column] for column in np.flatnonzero(columns).tolist())
 
 
 # Columns do not share a unit if one of them varies so many times as much as the median one, or has
@@ -110,18 +136,27 @@ class Units:
     """Decides whether columns share a unit, by batches of rows."""
 
     def __init__(self) -> None:
-        self._n_zeros = self._n_cells = 0
-        self.least = 0.0
+        self._n_rows, self._n_filled = 0, np.zeros(1, dtype=np.int64)
         self._smallest: Any = np.inf
+        self._is_sparse = False
 
     def add(self, values: Any) -> None:
         """Look at a batch."""
-        entries = values.data if sparse.issparse(values) else values
-        self.least = min(self.least, float(entries.min(initial=0.0)))
-        if not sparse.issparse(values):
-            self._n_zeros += values.size - np.count_nonzero(values)
-            self._n_cells += values.size
-            self._smallest = np.minimum(self._smallest, values.min(axis=0, initial=np.inf))
+        self._is_sparse = sparse.issparse(values)
+        entries = values.data if self._is_sparse else values
+        self._smallest = np.minimum(self._smallest, entries.min(axis=0, initial=np.inf))
+        if not self._is_sparse:
+            self._n_filled = self._n_filled + np.count_nonzero(values, axis=0)
+            self._n_rows += len(values)
+
+    def keep(self, columns: Indices) -> None:
+        """Forget all other columns."""
+        self._n_filled, self._smallest = self._n_filled[columns], self._smallest[columns]
+
+    @property
+    def least(self) -> float:
+        """The smallest entry, or zero."""
+        return float(np.min(self._smallest, initial=0.0))
 
     def decide(
         self, variances: Array, names: Sequence[str], kinds: Collection[str]
@@ -129,10 +164,10 @@ class Units:
         """Return whether to scale the columns, of these kinds, and why."""
         if set(kinds) != {"number"}:
             return "standard", "numbers, dates and categories have no unit in common"
-        if self._n_cells == 0:
+        if self._is_sparse:
             return "none", "the table is sparse"
         largest = int(variances.argmax())
-        is_mostly_zero = self._n_zeros > _MOSTLY_ZERO * self._n_cells
+        is_mostly_zero = self._n_filled.mean() < (1.0 - _MOSTLY_ZERO) * self._n_rows
         if is_mostly_zero and variances.size >= _MANY_COLUMNS and self._smallest[largest] == 0.0:
             return "none", "most entries are zero, as in counts"
         varying = variances[variances > 0]
@@ -144,6 +179,35 @@ class Units:
             if share > _SHARE_OF_VARIANCE:
                 return "standard", f"{names[largest]!r} alone has {share:.0%} of the variance"
         return "none", "the columns vary alike"
+
+
+class Survey:
+    """One look at all numbers, by batches of rows: what is missing, and how much each varies."""
+
+    def __init__(self, names: Sequence[str], firsts: Any, is_sparse: bool) -> None:
+        # scikit-learn takes a while to import.
+        from sklearn.preprocessing import StandardScaler
+
+        # Of a category, the first column tells what is missing.
+        self.gaps, self._firsts = Gaps(names), firsts
+        self.units, self.scaler = Units(), StandardScaler(with_mean=not is_sparse)
+
+    def add(self, values: Any) -> None:
+        """Look at a batch."""
+        self.gaps.add(values[:, self._firsts])
+        if self.gaps.n_infinite:
+            values = _filled(values, np.full(values.shape[1], np.nan))
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.scaler.partial_fit(values)
+            self.units.add(values)
+
+    def keep(self, columns: Indices) -> None:
+        """Forget all other columns, which have no gaps."""
+        self.gaps.names = [self.gaps.names[column] for column in columns.tolist()]
+        self.gaps.by_column = self.gaps.by_column[columns]
+        self.units.keep(columns)
+        for learned in ("mean_", "var_", "scale_"):
+            setattr(self.scaler, learned, getattr(self.scaler, learned)[columns])
 
 
 # Groups of columns of similar means, whose usual noise is told.
@@ -172,53 +236,6 @@ class Preparation:
     medians: Array | None = None
     means: Any = None
     scales: Any = None
-
-    def settle(
-        self,
-        gaps: Gaps,
-        how: Missing,
-        numbers: Callable[[Indices], Iterable[Any]],
-        n_at_once: int,
-        places: Callable[[Indices], Indices],
-    ) -> MissingValues:
-        """Decide what to do about missing values; medians are found of some columns at once."""
-        found = gaps.found
-        incomplete = np.flatnonzero(gaps.by_column)
-        if how == "error":
-            raise TableError(gaps.missing_values_message())
-        if how == "median":
-            empty = np.flatnonzero(gaps.by_column == gaps.n_rows).tolist()
-            if empty:
-                raise TableError(
-                    "--missing median needs a value in every column, but "
-                    f"{listed(gaps.names[column] for column in empty)} has none. Use --missing "
-                    "drop-columns, or leave it out with --ignore."
-                )
-            self.medians = np.zeros(places(np.arange(len(gaps.names))).size)
-            for start in range(0, incomplete.size, n_at_once):
-                part = incomplete[start : start + n_at_once]
-                values = np.concatenate([_dense(batch) for batch in numbers(part)])
-                self.medians[places(part)] = [
-                    np.median(cells[np.isfinite(cells)]) for cells in values.T
-                ]
-        elif how == "drop-rows":
-            if gaps.rows.size == gaps.n_rows:
-                raise TableError(
-                    f"{found.in_words()}, and every row has a gap: --missing drop-rows would leave "
-                    "none. Try drop-columns or median."
-                )
-            self.dropped_rows = gaps.rows
-            found = replace(found, n_rows_dropped=int(gaps.rows.size))
-        else:
-            n_kept = len(gaps.names) - incomplete.size
-            if n_kept < 2:
-                raise TableError(
-                    f"{found.in_words()}: --missing drop-columns would leave {n_kept} of "
-                    f"{len(gaps.names)} columns. Try drop-rows or median."
-                )
-            dropped = tuple(gaps.names[column] for column in incomplete.tolist())
-            found = replace(found, columns_dropped=dropped)
-        return found
 
     def kept_rows(self, first: int, n_rows: int) -> Mask | None:
         """Return which rows of a batch stay, None for all."""
@@ -267,7 +284,3 @@ def _filled(values: Any, medians: Array) -> Any:
     bad = ~np.isfinite(filled.data)
     filled.data[bad] = medians[filled.indices[bad]]
     return filled
-
-
-def _dense(values: Any) -> Array:
-    return np.asarray(values.toarray() if sparse.issparse(values) else values)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
+from bsufs._typing import Array
 from bsufs.tables._files import RawFile
 
 # Columns that stand for row names in files of pandas and R have no name of their own.
@@ -32,8 +35,13 @@ class Rows(ABC):
     memory_to_hold: int | None = None
 
     @abstractmethod
-    def batches(self, names: Sequence[str], most_rows: int | None) -> Iterator[Any]:
-        """Go through some columns; record batches have about so many rows, None for no limit."""
+    def batches(
+        self, names: Sequence[str], most_rows: int | None, numeric: Collection[str] = ()
+    ) -> Iterator[Any]:
+        """Go through some columns; record batches have about so many rows, None for no limit.
+
+        Text comes as it is, but for columns that may come as the numbers they seem to hold.
+        """
 
     def matrix(self, names: Sequence[str]) -> Any:
         """Return some features as the matrix that the file holds; None where it holds none."""
@@ -55,6 +63,9 @@ def joined(batches: Iterable[Any], enough_bytes: int) -> Iterator[Any]:
     waiting: list[Any] = []
     total = 0
     for batch in batches:
+        if waiting and batch.schema != waiting[0].schema:
+            yield pa.Table.from_batches(waiting)
+            waiting, total = [], 0
         waiting.append(batch)
         total += batch.nbytes
         if total >= enough_bytes:
@@ -62,3 +73,23 @@ def joined(batches: Iterable[Any], enough_bytes: int) -> Iterator[Any]:
             waiting, total = [], 0
     if waiting:
         yield pa.Table.from_batches(waiting)
+
+
+def regrouped(blocks: Iterable[Array], n_rows: int) -> Iterator[Array]:
+    """Join and cut blocks of rows so that each has the same number, and the last what is left."""
+    waiting: list[Array] = []
+    count = 0
+    for block in blocks:
+        first = n_rows - count
+        if waiting and len(block) >= first:
+            yield np.concatenate([*waiting, block[:first]])
+            waiting, count, block = [], 0, block[first:]
+        if not waiting:
+            n_whole = len(block) // n_rows * n_rows
+            yield from (block[start : start + n_rows] for start in range(0, n_whole, n_rows))
+            block = block[n_whole:]
+        if len(block):
+            waiting.append(block)
+            count += len(block)
+    if waiting:
+        yield np.concatenate(waiting)

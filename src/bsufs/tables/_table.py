@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -25,23 +26,25 @@ from bsufs.tables._kinds import (
 )
 from bsufs.tables._numbers import NumericColumns
 from bsufs.tables._prepare import (
-    Gaps,
     Missing,
     MissingValues,
     Preparation,
     Scale,
-    Units,
+    Survey,
     usual_deviations,
 )
-from bsufs.tables._rows import ROW_NAMES, Rows, joined
-from bsufs.tables._text import LongRowError
+from bsufs.tables._rows import ROW_NAMES, Rows, joined, regrouped
 
 # A row of a batch is text, cells, numbers, and copies of these on their way into the scatter.
 _BYTES_PER_CELL = 64
+# Of which the text that is read ahead may take so many.
+_BYTES_AHEAD = 32
 # Columns are copied into rows a part at a time, which stays in the caches of a processor.
 _CELLS_AT_ONCE = 2**20
 # Means and deviations are added up in blocks of one size, so that batches do not matter to a bit.
-_ROWS_TO_SCALE = 1024
+_ROWS_TO_SURVEY = 1024
+# A column is sorted for its median beside a copy of it.
+_BYTES_TO_SORT = 16
 # With fewer, it takes longer to handle thousands of columns than to parse their cells.
 _FEWEST_ROWS = 1024
 
@@ -105,22 +108,19 @@ class Table:
         # The numbers, where they are held: as read, and once prepared as a fit takes them.
         self._held: Any = None
         self._is_prepared = False
-        missing = missing or ("error" if strict else "median")
-        # Missing values that are an error are met with the batches, where the table is not held.
-        self._may_have_gaps = missing == "error" and not hold
         if not hold:
-            self.rows.read_ahead(8 * self.batch_rows * len(self.rows.names))
+            self.rows.read_ahead(_BYTES_AHEAD * self.batch_rows * len(self.rows.names))
         matrix = self.matrix(range(self.n_features)) if hold and not kinds else None
-        if matrix is not None:
-            self._held = matrix.astype(np.float64, copy=False)
-        elif strict and not kinds:
-            self._held = self._read_all(self.columns) if hold else None
+        survey = None
+        if matrix is None:
+            survey = self._settle_kinds(kinds, strict)
         else:
-            self._settle_kinds(kinds, strict, hold)
-        if missing != "keep" and not self._may_have_gaps:
-            self._settle_missing(missing, strict)
+            self._held = matrix.astype(np.float64, copy=False)
+        missing = missing or ("error" if strict else "median")
+        if missing != "keep":
+            survey = self._settle_missing(missing, strict, survey or self._survey())
         if scale != "none" or self._has_categories:
-            self._settle_scale(scale)
+            self._settle_scale(scale, survey or self._survey())
         if hold:
             (self._held,) = self.batches()
             self._is_prepared = True
@@ -146,13 +146,9 @@ class Table:
         self._has_categories = any(column.kind == "category" for column in self._features)
 
     @property
-    def n_rows(self) -> int | None:
-        """Number of rows, without those that were left out.
-
-        Of text that is not held it is not known, and None, before the first pass.
-        """
-        read = self.rows.n_rows
-        return None if read is None else read - self.missing.n_rows_dropped
+    def n_rows(self) -> int:
+        """Number of rows, without those that were left out."""
+        return (self.rows.n_rows or 0) - self.missing.n_rows_dropped
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -187,7 +183,7 @@ class Table:
         import pyarrow as pa
 
         if not self.carried_names:
-            return pd.DataFrame(index=range(self.n_rows or 0))
+            return pd.DataFrame(index=range(self.n_rows))
         return pa.Table.from_batches(self.cells(self.carried_names)).to_pandas()
 
     def batches(self, features: ArrayLike | None = None) -> Iterator[Any]:
@@ -203,21 +199,15 @@ class Table:
         array of shape (n_rows_in_batch, n_features)
             A batch of rows; of a table that is held, all of them.
         """
-        places = self.places(features)
+        places, first = self.places(features), 0
         if self._is_prepared:
             yield self._held[:, places]
             return
-        gaps, first = Gaps(self.names), 0
         for values in self._numbers(features):
-            if self._may_have_gaps and features is None:
-                gaps.add(values)
-            if not gaps:
-                ready = self._preparation.apply(values, first, places)
-                if ready.shape[0]:
-                    yield ready
+            ready = self._preparation.apply(values, first, places)
+            if ready.shape[0]:
+                yield ready
             first += values.shape[0]
-        if gaps:
-            raise self._error(gaps.missing_values_message())
 
     def cells(self, names: Sequence[str]) -> Iterator[Any]:
         """Go through some columns as they are in the file, without rows that were left out.
@@ -261,18 +251,30 @@ class Table:
         kept = self._preparation.kept_rows(0, adata.n_obs)
         return (adata if kept is None else adata[kept])[:, columns].copy()
 
-    def _settle_kinds(self, kinds: Mapping[str, Kind], strict: bool, hold: bool) -> None:
-        """Find out what each column is; what says nothing is carried instead."""
+    def _settle_kinds(self, kinds: Mapping[str, Kind], strict: bool) -> Survey | None:
+        """Find out what each column is; what says nothing is carried instead.
+
+        Where all are numbers, what a survey would tell of them is known as well.
+        """
         reader = NumericColumns(self.source)
         others = {name for name, kind in kinds.items() if kind != "number"}
         plain = [column for column in self.columns if column.name not in others]
-        row_numbers = RowNumbers([column.name for column in plain])
-        numbers = self._read_all(plain, reader) if hold and plain else None
-        if numbers is not None:
-            row_numbers.add(numbers)
-        elif plain:
-            for values in self._parsed(plain, reader):
+        names = [column.name for column in plain]
+        row_numbers, survey = RowNumbers(names), Survey(names, slice(None), is_sparse=False)
+
+        def looked_at() -> Iterator[Array]:
+            """Look at the numbers on their way into memory, while the file is read on."""
+            for values in regrouped(self._parsed(plain, reader), _ROWS_TO_SURVEY):
                 row_numbers.add(values)
+                if not reader.bad:
+                    survey.add(values)
+                yield values
+
+        numbers = None
+        if self.is_held and plain:
+            numbers = self._stacked(looked_at(), plain)
+        elif plain:
+            deque(looked_at(), maxlen=0)
         if strict:
             reader.check()
         texts = [c.name for c in self.columns if c.name in reader.bad or c.name in others]
@@ -292,14 +294,18 @@ class Table:
         if not strict and n_left - len(about_rows) >= 2:
             found |= about_rows
         self._take_as(found.get(column.name, column) for column in self.columns)
-        if hold:
-            places = {column.name: place for place, column in enumerate(plain)}
+        places = {name: place for place, name in enumerate(names)}
+        if self.is_held:
             self._held = self._joined(numbers, places, set(texts))
+        if texts or (survey.gaps and found):
+            return None
+        survey.keep(np.array([places[name] for name in self.names]))
+        return survey
 
     def _joined(self, numbers: Array | None, places: Mapping[str, int], texts: set[str]) -> Array:
         """Return the matrix of all features, of numbers that were read and cells that were not."""
         if numbers is None:
-            return np.concatenate(list(self._parsed(self._features)))
+            return self._stacked(self._parsed(self._features), self._features)
         as_read = [places[name] for name in self.names if name not in texts]
         if len(as_read) == self.n_features == numbers.shape[1]:
             return numbers
@@ -309,7 +315,7 @@ class Table:
         values = np.empty((len(numbers), is_text.size))
         values[:, ~is_text] = numbers[:, as_read]
         if to_encode:
-            values[:, is_text] = np.concatenate(list(self._parsed(to_encode)))
+            values[:, is_text] = self._stacked(self._parsed(to_encode), to_encode)
         return values
 
     def places(self, features: ArrayLike | None) -> Any:
@@ -349,33 +355,32 @@ class Table:
         together = {**given, **categories}
         return {name: self.places(members).tolist() for name, members in together.items()}
 
-    def _read_all(self, columns: Sequence[Column], reader: NumericColumns | None = None) -> Any:
-        try:
-            return self._stacked(columns, reader)
-        except LongRowError:
-            self.rows.read_ahead(self.memory)
-            if reader is not None:
-                reader.restart()
-            return self._stacked(columns, reader)
-
-    def _stacked(self, columns: Sequence[Column], reader: NumericColumns | None) -> Array:
-        """Read all numbers into memory that is taken once, or again where it was too little."""
-        values, end = np.empty((self.rows.most_rows, len(columns))), 0
-        for block in self._parsed(columns, reader):
+    def _stacked(self, blocks: Iterable[Array], columns: Sequence[Column]) -> Array:
+        """Put blocks of rows into memory that is taken once, or again where it was too little."""
+        width = sum(column.width for column in columns)
+        values, end = np.empty((self.rows.most_rows, width)), 0
+        for block in blocks:
             start, end = end, end + len(block)
             if end > len(values):
-                values = np.concatenate([values[:start], np.empty((end, len(columns)))])
+                values = np.concatenate([values[:start], np.empty((end, width))])
             values[start:end] = block
         return values[:end]
 
-    def _settle_missing(self, how: Missing, strict: bool) -> None:
-        gaps = Gaps(self.names)
+    def _survey(self) -> Survey:
+        """Look at all numbers, as far as they are prepared, in blocks of one size or all."""
+        is_sparse = sparse.issparse(self._held)
         firsts = slice(None) if self.groups is None else np.unique(self.groups, True)[1]
-        for values in self._numbers():
-            gaps.add(values[:, firsts])
+        survey, batches = Survey(self.names, firsts, is_sparse), self.batches()
+        for values in batches if is_sparse else regrouped(batches, _ROWS_TO_SURVEY):
+            survey.add(values)
+        return survey
+
+    def _settle_missing(self, how: Missing, strict: bool, survey: Survey) -> Survey | None:
+        """Decide what to do about missing values; a survey of what has none stays true."""
+        gaps = survey.gaps
         self.gaps |= {self.names[i]: int(gaps.by_column[i]) for i in np.flatnonzero(gaps.by_column)}
         mostly = gaps.by_column > MOST_MISSING * gaps.n_rows
-        if how == "median" and not strict and mostly.any() and gaps.n_rows:
+        if how == "median" and not strict and mostly.any():
             self._keep_of_held(np.flatnonzero(~mostly))
             found = {
                 self.names[one]: f"{gaps.by_column[one] / gaps.n_rows:.0%} is missing"
@@ -385,19 +390,40 @@ class Table:
                 replace(one, kind="left out", why=found[one.name]) if one.name in found else one
                 for one in self.columns
             )
-            self._settle_missing(how, strict)
-            return
+            return self._settle_missing(how, strict, self._survey())
         if not gaps:
-            return
-        try:
-            at_once = self._columns_to_sort(gaps.n_rows) if how == "median" else 0
-            self.missing = self._preparation.settle(gaps, how, self._numbers, at_once, self.places)
-        except TableError as error:
-            raise self._error(str(error)) from error
-        dropped = set(self.missing.columns_dropped)
-        if dropped:
+            return survey
+        needed = _BYTES_TO_SORT * self.n_rows
+        if how == "median" and needed > self.memory and not self.is_held:
+            raise self._error(
+                f"--missing median sorts a column, which takes {size_in_words(needed)}, more than "
+                f"--memory {size_in_words(self.memory)}. Raise --memory, or use --missing "
+                "drop-rows or drop-columns."
+            )
+        problem = gaps.why_not(how)
+        if problem:
+            raise self._error(problem)
+        self.missing, incomplete = gaps.settled(how), np.flatnonzero(gaps.by_column)
+        if how == "median":
+            self._preparation.medians = self._medians(incomplete)
+        elif how == "drop-rows":
+            self._preparation.dropped_rows = gaps.rows
+        else:
+            dropped = set(self.missing.columns_dropped)
             self._keep_of_held(np.flatnonzero(gaps.by_column == 0))
             self._take_as(c for c in self.columns if c.name not in dropped)
+        return None
+
+    def _medians(self, features: Indices) -> Array:
+        """Return the medians of some features, of as many at a time as fit into memory."""
+        at_once = max(1, self.memory // (_BYTES_TO_SORT * self.n_rows))
+        medians = np.zeros(len(self.matrix_names))
+        for start in range(0, features.size, at_once):
+            part = features[start : start + at_once]
+            parts = (p.toarray() if sparse.issparse(p) else p for p in self._numbers(part))
+            columns = np.concatenate(list(parts)).T
+            medians[self.places(part)] = [np.median(cells[np.isfinite(cells)]) for cells in columns]
+        return medians
 
     def _keep_of_held(self, features: Indices) -> None:
         if sparse.issparse(self._held):
@@ -406,18 +432,9 @@ class Table:
             # In the order of rows, so that sums over them are the same to the bit.
             self._held = self._held.take(self.places(features), axis=1)
 
-    def _settle_scale(self, scale: Scale) -> None:
+    def _settle_scale(self, scale: Scale, survey: Survey) -> None:
         """Learn how to bring columns to one scale, where they do not share one."""
-        # scikit-learn takes a while to import.
-        from sklearn.preprocessing import StandardScaler
-
-        is_sparse, batches = sparse.issparse(self._held), self.batches()
-        units = Units()
-        scaler = StandardScaler(with_mean=not is_sparse)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for values in batches if is_sparse else _regrouped(batches, _ROWS_TO_SCALE):
-                scaler.partial_fit(values)
-                units.add(values)
+        scaler, units = survey.scaler, survey.units
         self.scale = scale
         immense = [self.matrix_names[one] for one in np.flatnonzero(~np.isfinite(scaler.var_))]
         if immense and scale == "standard":
@@ -440,29 +457,17 @@ class Table:
             self._preparation.scales = usual_deviations(scaler.mean_, scaler.var_)
         elif self.scale == "standard" or self._has_categories:
             groups = np.arange(self.n_features) if self.groups is None else self.groups
-            is_category = np.array([column.kind == "category" for column in self._features])
-            self._preparation.scale_by(
-                scaler, groups, is_category[groups], self.scale == "standard"
-            )
+            is_category = np.array([one.kind == "category" for one in self._features])[groups]
+            is_standard = self.scale == "standard"
+            self._preparation.scale_by(scaler, groups, is_category, is_standard)
 
-    def _columns_to_sort(self, n_rows: int) -> int:
-        """Return of how many columns medians can be found at once."""
-        needed = 2 * 8 * n_rows
-        if needed > self.memory and not self.is_held:
-            raise TableError(
-                f"--missing median sorts a column, which takes {size_in_words(needed)}, more than "
-                f"--memory {size_in_words(self.memory)}. Raise --memory, or use --missing "
-                "drop-rows or drop-columns."
-            )
-        return max(1, self.memory // needed)
-
-    def _record_batches(self, names: Sequence[str]) -> Iterator[Any]:
+    def _record_batches(self, names: Sequence[str], numeric: Collection[str] = ()) -> Iterator[Any]:
         """Go through columns of the file, which must not change in between."""
         file, known, n_rows = self.rows.file, self.rows.n_rows, 0
         file.check_unchanged()
         try:
             most_rows = None if self.is_held else self._rows_at_once(names)
-            for batch in self.rows.batches(names, most_rows):
+            for batch in self.rows.batches(names, most_rows, numeric):
                 if batch.num_rows:
                     n_rows += batch.num_rows
                     file.progress(f"{n_rows:,} of {known:,} rows" if known else f"{n_rows:,} rows")
@@ -483,7 +488,7 @@ class Table:
         else:
             wanted = range(self.n_features) if features is None else np.asarray(features)
             blocks = self._parsed([self._features[feature] for feature in wanted])
-            yield from _regrouped(blocks, self.batch_rows)
+            yield from regrouped(blocks, self.batch_rows)
 
     def _parsed(
         self, columns: Sequence[Column], reader: NumericColumns | None = None
@@ -494,9 +499,12 @@ class Table:
         strict, names = reader is None, [column.name for column in columns]
         reader = reader or NumericColumns(self.source)
         n_at_once = self._rows_at_once(names)
-        for cells in joined(self._record_batches(names), 8 * n_at_once * len(names)):
-            for start in range(0, cells.num_rows, n_at_once):
-                values = encoded(cells.slice(start, n_at_once), columns, reader)
+        plain = [column.name for column in columns if column.is_plain]
+        for cells in joined(self._record_batches(names, plain), 8 * n_at_once * len(names)):
+            # Not a few rows by themselves that were left over.
+            step = -(-cells.num_rows // max(1, cells.num_rows // n_at_once))
+            for start in range(0, cells.num_rows, step):
+                values = encoded(cells.slice(start, step), columns, reader)
                 if not (strict and reader.bad):
                     yield values
         if strict:
@@ -515,18 +523,3 @@ class Table:
 
     def _error(self, message: str) -> TableError:
         return TableError(f"{self.source}: {message}")
-
-
-def _regrouped(blocks: Iterator[Array], n_rows: int) -> Iterator[Array]:
-    """Join and cut blocks of rows so that each has the same number."""
-    waiting: list[Array] = []
-    count = 0
-    for block in blocks:
-        while count + len(block) >= n_rows:
-            yield np.concatenate([*waiting, block[: n_rows - count]])
-            block = block[n_rows - count :]
-            waiting, count = [], 0
-        waiting.append(block)
-        count += len(block)
-    if count:
-        yield np.concatenate(waiting)

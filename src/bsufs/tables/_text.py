@@ -6,12 +6,13 @@ import contextlib
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 from bsufs._memory import size_in_words
 from bsufs.tables._files import RawFile, TableError, listed, sniff
+from bsufs.tables._numbers import MISSING_WORDS
 from bsufs.tables._rows import ROW_NAMES, Rows, numbered_names
 
 _DELIMITERS = ",\t;|"
@@ -22,10 +23,8 @@ _SMALLEST_BLOCK, _USUAL_BLOCK, _LARGEST_BLOCK = 2**16, 2**20, 2**26
 _LINES_IN_A_BLOCK = 8
 # With fewer, it takes longer to handle thousands of columns than to parse their cells.
 _LINES_AT_ONCE = 256
-
-
-class LongRowError(TableError):
-    """A row does not fit into a block."""
+# Written in another way, words for missing values are found when all is read as text.
+_MISSING = [form(word) for word in MISSING_WORDS for form in (str.lower, str.upper, str.title)]
 
 
 class TextRows(Rows):
@@ -35,13 +34,12 @@ class TextRows(Rows):
 
     def __init__(self, file: RawFile, delimiter: str | None, header: bool) -> None:
         self.file = file
-        sniffed = sniff(file)
-        self._encoding, self.notices = sniffed.encoding, sniffed.notices
+        self._encoding, self.notices, n_lines, n_bytes = sniff(file)
         lines, self._n_before, named = self._first_lines()
         line, below = lines[0], lines[1:2]
         self._shortest_block = _LINES_IN_A_BLOCK * len(line)
         self._block = min(max(_USUAL_BLOCK, _LINES_AT_ONCE * len(line)), _LARGEST_BLOCK)
-        self._header = header
+        self._may_grow, self._header = True, header
         self._delimiter = delimiter or named or most_frequent_mark(line)
         try:
             with self._records() as records:
@@ -55,11 +53,14 @@ class TextRows(Rows):
         if len(first) < 2:
             raise TableError(_one_column(line, self._delimiter, file.source))
         # A cell takes a character at least, its mark.
-        self.most_rows = min(sniffed.n_lines, sniffed.n_bytes // len(first) + 1)
+        self.most_rows = min(n_lines, n_bytes // len(first) + 1)
         # The characters twice (as they are in the file, and in cells) and 12 bytes for each cell.
-        self.memory_to_hold = 2 * sniffed.n_bytes + 12 * self.most_rows * len(first)
+        self.memory_to_hold = 2 * n_bytes + 12 * self.most_rows * len(first)
         self.names = self.features = tuple(first) if header else numbered_names(len(first))
         self.row_names = (ROW_NAMES,) if self.names[0] == ROW_NAMES else ()
+        # The columns that Arrow may try to read as numbers at once.
+        cells = zip(self.names, second if header else first, strict=False)
+        self._numeric = frozenset(name for name, cell in cells if _is_number(cell))
         self.empty = f"there is a header of {len(self.names)} names, but no row below it."
         if header and all(map(_is_number, first)):
             self.notices += (
@@ -92,42 +93,67 @@ class TextRows(Rows):
 
     def read_ahead(self, memory: int) -> None:
         self._block = min(max(memory // _BLOCKS_AHEAD, _SMALLEST_BLOCK), _LARGEST_BLOCK)
+        self._may_grow = False
 
-    def batches(self, names: Sequence[str], most_rows: int | None) -> Iterator[Any]:
+    def batches(
+        self, names: Sequence[str], most_rows: int | None, numeric: Collection[str] = ()
+    ) -> Iterator[Any]:
+        import pyarrow as pa
+
+        n_given, block = 0, max(self._block, self._shortest_block)
+        while True:
+            parsed, n_seen = self._numeric.intersection(numeric), 0
+            try:
+                for batch in self._blocks(names, block, parsed):
+                    n_known = min(n_given - n_seen, batch.num_rows)
+                    n_seen += batch.num_rows
+                    n_given = max(n_given, n_seen)
+                    yield batch.slice(n_known) if n_known else batch
+                return
+            except pa.ArrowInvalid as error:
+                # It goes on with the next row: as text, or in larger blocks.
+                if parsed and "conversion error" in str(error):
+                    self._numeric = frozenset()
+                elif "straddling" not in str(error):
+                    raise TableError(
+                        f"{self.file.source}: {self._what_is_uneven(error)}"
+                    ) from error
+                elif self._may_grow and block < _LARGEST_BLOCK:
+                    block = self._block = _LARGEST_BLOCK
+                else:
+                    raise TableError(
+                        f"{self.file.source}: a row is longer than the {size_in_words(block)} that "
+                        "are read at a time. Raise --memory (batch_rows in Python)."
+                    ) from error
+
+    def _blocks(self, names: Sequence[str], block: int, parsed: Collection[str]) -> Iterator[Any]:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        block = max(self._block, self._shortest_block)
-        try:
-            with (
-                self.file.open_as_utf8(self._encoding) as text,
-                arrow_csv.open_csv(
-                    text,
-                    read_options=arrow_csv.ReadOptions(
-                        column_names=self.names,
-                        skip_rows=self._n_before,
-                        skip_rows_after_names=int(self._header),
-                        block_size=block,
-                    ),
-                    parse_options=arrow_csv.ParseOptions(
-                        delimiter=self._delimiter, newlines_in_values=True
-                    ),
-                    # Every cell comes as the characters it was.
-                    convert_options=arrow_csv.ConvertOptions(
-                        column_types=dict.fromkeys(self.names, pa.string()),
-                        strings_can_be_null=False,
-                        include_columns=list(names),
-                    ),
-                ) as reader,
-            ):
-                yield from reader
-        except pa.ArrowInvalid as error:
-            if "straddling" in str(error):
-                raise LongRowError(
-                    f"{self.file.source}: a row is longer than the {size_in_words(block)} that are "
-                    "read at a time. Raise --memory (batch_rows in Python)."
-                ) from error
-            raise TableError(f"{self.file.source}: {self._what_is_uneven(error)}") from error
+        types = {name: pa.float64() if name in parsed else pa.string() for name in self.names}
+        with (
+            self.file.open_as_utf8(self._encoding) as text,
+            arrow_csv.open_csv(
+                text,
+                read_options=arrow_csv.ReadOptions(
+                    column_names=self.names,
+                    skip_rows=self._n_before,
+                    skip_rows_after_names=int(self._header),
+                    block_size=block,
+                ),
+                parse_options=arrow_csv.ParseOptions(
+                    delimiter=self._delimiter, newlines_in_values=True
+                ),
+                # A text comes as the characters it was.
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=types,
+                    null_values=_MISSING,
+                    strings_can_be_null=False,
+                    include_columns=list(names),
+                ),
+            ) as reader,
+        ):
+            yield from reader
 
     @contextlib.contextmanager
     def _records(self) -> Iterator[Any]:

@@ -115,49 +115,43 @@ def _kind(path: str | os.PathLike[str]) -> str:
 
 
 def _write_text(batches: Iterable[Any], names: Sequence[str], stream: Any, delimiter: str) -> None:
-    text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-    try:
-        _write_lines(batches, names, text, delimiter)
-    finally:
-        # The stream belongs to the caller, who closes it.
-        text.detach()
+    import pyarrow as pa
 
-
-def _write_lines(batches: Iterable[Any], names: Sequence[str], text: Any, delimiter: str) -> None:
-    # Cells with a character of the line end are quoted: both must be in it for that.
-    end = "\r\n"
-    lines = SimpleNamespace(write=lambda line: text.write(line.removesuffix(end) + "\n"))
-    writer = csv.writer(lines, delimiter=delimiter, lineterminator=end)
-    header = [names]
+    header = _quoted_lines([names], delimiter)
     for batch in batches:
-        columns = [
-            _as_text(*named) for named in zip(batch.schema.names, batch.columns, strict=True)
-        ]
+        columns = map(_as_text, batch.schema.names, batch.columns)
+        texts = pa.record_batch(list(columns), names=list(names))
         # Now that each is known to have a text: else not even the header is written.
-        writer.writerows(header)
-        header = []
+        stream.write(header)
+        header = b""
         for start in range(0, batch.num_rows, _ROWS_AT_ONCE):
-            cells = [column.slice(start, _ROWS_AT_ONCE) for column in columns]
-            plain = _plain_lines(cells, delimiter)
-            if plain is None:
-                values = [column.to_pylist() for column in cells]
-                writer.writerows(zip(*values, strict=True))
-            else:
-                text.write(plain)
-    writer.writerows(header)
+            stream.write(_lines(texts.slice(start, _ROWS_AT_ONCE), delimiter))
+    stream.write(header)
 
 
-def _plain_lines(columns: Sequence[Any], delimiter: str) -> str | None:
-    """Return rows as lines where no cell needs quotes, or else None."""
-    from pyarrow import compute
+def _lines(texts: Any, delimiter: str) -> bytes:
+    """Return rows as lines of text, with quotes only around cells that need them."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
 
-    # An empty cell that is alone in its line has quotes too.
-    if len(columns) < 2:
-        return None
-    rows = compute.binary_join_element_wise(*columns, delimiter).to_pylist()
-    lines = "\n".join([*rows, ""])
-    marks = {delimiter: len(rows) * (len(columns) - 1), "\n": len(rows), '"': 0, "\r": 0}
-    return lines if all(lines.count(mark) == count for mark, count in marks.items()) else None
+    content = io.BytesIO()
+    options = arrow_csv.WriteOptions(
+        include_header=False, delimiter=delimiter, quoting_style="none"
+    )
+    # An empty cell that is alone in its line has quotes.
+    if texts.num_columns > 1:
+        with contextlib.suppress(pa.ArrowInvalid):
+            arrow_csv.write_csv(texts, content, options)
+            return content.getvalue()
+    return _quoted_lines(zip(*texts.to_pydict().values(), strict=True), delimiter)
+
+
+def _quoted_lines(rows: Iterable[Any], delimiter: str) -> bytes:
+    lines: list[str] = []
+    # Cells with a character of the line end are quoted: both must be in it for that.
+    target = SimpleNamespace(write=lambda line: lines.append(line.removesuffix("\r\n") + "\n"))
+    csv.writer(target, delimiter=delimiter, lineterminator="\r\n").writerows(rows)
+    return "".join(lines).encode()
 
 
 def _as_text(name: str, column: Any) -> Any:
