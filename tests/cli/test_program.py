@@ -12,7 +12,7 @@ import pytest
 
 import bsufs
 from bsufs.cli import _program as program
-from bsufs.cli import main, select
+from bsufs.cli import _selection, main
 from bsufs.cli._console import Console
 from bsufs.tables import open_table
 
@@ -144,7 +144,7 @@ def test_warnings_are_one_line(invoke, monkeypatch, table):
             warnings.simplefilter("always")
             warnings.warn("mind\nthe gap", UserWarning, stacklevel=1)
 
-    monkeypatch.setattr(select, "_show", warn)
+    monkeypatch.setattr(_selection, "show", warn)
     result = invoke("select", table, "-k", 1, "--ignore", "id,kind", "-q")
     assert result.err == "bsufs: warning: mind the gap\n"
 
@@ -156,7 +156,7 @@ def test_a_warning_is_told_once(invoke, monkeypatch, table):
                 warnings.simplefilter("always")
                 warnings.warn("overflow", RuntimeWarning, stacklevel=1)
 
-    monkeypatch.setattr(select, "_show", warn)
+    monkeypatch.setattr(_selection, "show", warn)
     assert invoke("select", table, "-k", 2, "-q").err == "bsufs: warning: overflow\n"
 
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 
@@ -29,6 +30,21 @@ def test_a_terminal_gets_a_table(invoke, table):
     result = invoke("select", table, "-k", 2, *OTHERS, terminal=True)
     assert "explained" in result.out
     assert "ClusterAlignment: 2 of 6 features" in result.out
+
+
+def test_a_terminal_is_told_which_columns_a_kept_one_stands_for(invoke, tmp_path):
+    rng = np.random.default_rng(0)
+    one = rng.standard_normal(60)
+    near = {f"near {i}": one + 0.1 * (i + 1) * rng.standard_normal(60) for i in range(3)}
+    path = tmp_path / "t.csv"
+    pd.DataFrame({"one": one, "other": rng.standard_normal(60), **near}).to_csv(path, index=False)
+    words = ("select", path, "-k", 2, "--must-keep", "one,other", "--never-keep", "near 2")
+    shown = invoke(*words, terminal=True).out
+    assert "stands for" in shown
+    assert "near 0 and 2 more" in " ".join(shown.split())
+    streamed = invoke(*words, "--memory", "1kB", terminal=True).out
+    assert "explained" in streamed
+    assert "stands for" not in streamed
 
 
 def test_a_purpose_stands_for_a_method(invoke, table):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from bsufs._typing import Array, Indices
 from bsufs.cli import _comparison as comparison
 from bsufs.cli import _methods as methods
 from bsufs.cli._columns import KEPT, column_costs, features_named
-from bsufs.cli._console import Console, as_csv
+from bsufs.cli._console import Console, as_csv, print_table
 from bsufs.cli._input import Classes, Input, open_input
 from bsufs.cli._options import one_of
 from bsufs.cli._page import make_page, python_lines
@@ -192,6 +193,30 @@ def ranking_as_csv(selection: Selection) -> str:
         key=lambda row: (row["rank"] is None, row["rank"]),
     )
     return as_csv(rows, ["rank", "name", "score", "kept", "group", "kind", "reason"])
+
+
+def show(selection: Selection) -> None:
+    """Print what was kept: a table with reasons on a terminal, names alone elsewhere."""
+    document = selection.document
+    rows = document["selected"]
+    if not sys.stdout.isatty():
+        print(*(one_line(row["name"]) for row in rows), sep="\n")
+        return
+    columns = {
+        "rank": [str(row["rank"]) for row in rows],
+        "feature": [row["name"] for row in rows],
+        "explained so far": [f"{row['explained_variance']:.1%}" for row in rows],
+    }
+    if selection.found.table.is_held:
+        from bsufs.inspection.explanation import represented
+
+        stands_for = represented(selection.selector, selection.found.data, _NAME_WIDTH)
+        columns["stands for"] = [stands_for[row["name"]] for row in rows]
+    print_table(
+        f"{document['method']}: {len(rows)} of {document['n_features']} features",
+        list(columns),
+        list(zip(*columns.values(), strict=True)),
+    )
 
 
 def _kept(given: Any, found: Input) -> dict[str, Any]:

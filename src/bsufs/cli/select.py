@@ -1,6 +1,5 @@
 """``bsufs select``: keep the most informative columns of a table."""
 
-import sys
 from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
@@ -11,7 +10,7 @@ from bsufs._atomic import STANDARD
 from bsufs._memory import parse_size
 from bsufs._names import one_line
 from bsufs.cli import _options as options
-from bsufs.cli._console import Console, dump, print_table
+from bsufs.cli._console import Console, dump
 from bsufs.cli._options import flag, names_option, option
 
 _EXAMPLES = """
@@ -175,26 +174,4 @@ def select(given: Any) -> None:
         console.say(f"{output} holds numbers alone: names and carried columns are not in it")
     console.write(texts, given.force, before=output)
     if output is None and not any(texts):
-        _show(document)
-
-
-def _show(document: dict[str, Any]) -> None:
-    rows = document["selected"]
-    if not sys.stdout.isatty():
-        for row in rows:
-            print(one_line(row["name"]))
-        return
-    print_table(
-        f"{document['method']}: {len(rows)} of {document['n_features']} features",
-        ("rank", "feature", "score", "share of variance", "explained so far"),
-        [
-            (
-                str(row["rank"]),
-                row["name"],
-                f"{row['score']:.4g}",
-                f"{row['variance_share']:.2%}",
-                f"{row['explained_variance']:.2%}",
-            )
-            for row in rows
-        ],
-    )
+        steps.show(selection)

@@ -132,6 +132,18 @@ def reasons_by_feature(selector: Any, data: Any) -> dict[str, str]:
     return dict(zip(found.names.tolist(), _reasons(found), strict=True))
 
 
+def represented(selector: Any, data: Any, width: int) -> dict[str, str]:
+    """Return by name which features each selected one stands for, on a short line."""
+    found = FeatureFindings(Findings(selector, data, n_subsamples=0))
+    lines = {}
+    for feature in np.flatnonzero(found.support).tolist():
+        others = found.stands_for[feature].tolist()
+        first = [shortened(found.names[other], width) for other in others[:1]]
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        lines[found.names[feature]] = "".join(first) + more
+    return lines
+
+
 def _reasons(found: Findings | FeatureFindings) -> list[str]:
     return [
         f"{'kept' if kept else 'left out'}: {why(found, column)}"
