@@ -255,7 +255,9 @@ class Preparation:
         scales = np.where(is_category & (together > 0), together, scaler.scale_)
         means = scaler.mean_
         if not is_standard:
-            usual = np.median(scaler.scale_[~is_category]) if not is_category.all() else 1.0
+            # Numbers near the largest have no deviation.
+            known = scaler.scale_[~is_category & np.isfinite(scaler.scale_)]
+            usual = np.median(known) if known.size else 1.0
             scales = np.where(is_category, scales / usual, 1.0)
             means = np.where(is_category, means, 0.0)
         self.means, self.scales = means, scales
