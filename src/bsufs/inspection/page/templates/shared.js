@@ -19,6 +19,17 @@ const chip = (name) => {
   item.title = letters.length > 48 ? letters.slice(0, 300).join("") : "";
   return item;
 };
+// A cell with a name; of a long one the end stays in sight, which often tells it from others.
+const nameCell = (tag, name) => {
+  const letters = [...visible(name)], cell = made(tag);
+  const parts = letters.length > 20 ? [letters.slice(0, -10), letters.slice(-10)] : [letters];
+  const box = made("span", "", "named");
+  box.append(...parts.map((part) => made("span", part.join(""))));
+  cell.append(box);
+  cell.dir = "auto";
+  cell.title = letters.join("");
+  return cell;
+};
 const copied = async (text) => {
   try {
     await navigator.clipboard.writeText(text);
