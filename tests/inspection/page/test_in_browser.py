@@ -298,10 +298,12 @@ def test_nothing_sticks_out(page, width):
     name = "document.querySelector('#features tbody th').getBoundingClientRect().width"
     assert page.evaluate(name) > 70
     # The end of a name is in sight, also of a long one.
-    assert page.evaluate(
-        "[...document.querySelectorAll('#features tbody th')].every(cell => cell.querySelector("
-        "'span span:last-child').getBoundingClientRect().right <= cell.getBoundingClientRect().right)"
+    ends = (
+        "[...document.querySelectorAll('#features tbody th')].every(cell =>"
+        " cell.querySelector('span :last-child').getBoundingClientRect().right"
+        " <= cell.getBoundingClientRect().right)"
     )
+    assert page.evaluate(ends)
     assert page.evaluate(
         "document.getElementById('rows').scrollWidth <= document.getElementById('rows').clientWidth"
     )
