@@ -314,7 +314,7 @@ def test_findings_are_those_of_residuals(Selector):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), atol=1e-9)
     np.testing.assert_array_equal(found.closest[0], expected.closest[0])
     assert found.stability.failure is None
-    assert found.hints == []
+    assert found.note is None
 
 
 def test_columns_adjusted_for_are_explained_as_such():

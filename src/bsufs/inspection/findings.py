@@ -456,12 +456,15 @@ class Findings(Judged):
         return Chance(explained[::2], explained[1::2], agreement[::2], agreement[1::2])
 
     @cached_property
+    def note(self) -> str | None:
+        """A sentence on a level that all rows share, where there is one; None otherwise."""
+        is_clear = self.data.nuisance is not None
+        return None if is_clear else common_level_in_words(self.data.scatter, self.in_shell)
+
+    @cached_property
     def hints(self) -> list[str]:
         """What a reader should know before trusting the selection."""
-        hints = list(self.notes)
-        if self.data.nuisance is None:
-            level = common_level_in_words(self.data.scatter, self.in_shell)
-            hints += [level] if level else []
+        hints = [*self.notes, *filter(None, [self.note])]
         spread = np.sqrt(self.variance_share[self.variance_share > 0])
         if spread.size and spread.max() > _WILD * np.median(spread):
             hints.append(

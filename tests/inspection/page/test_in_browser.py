@@ -297,6 +297,13 @@ def test_nothing_sticks_out(page, width):
     # The table of all columns fits too, and names have the room that is left.
     name = "document.querySelector('#features tbody th').getBoundingClientRect().width"
     assert page.evaluate(name) > 70
+    # The end of a name is in sight, also of a long one.
+    ends = (
+        "[...document.querySelectorAll('#features tbody th')].every(cell =>"
+        " cell.querySelector('span :last-child').getBoundingClientRect().right"
+        " <= cell.getBoundingClientRect().right)"
+    )
+    assert page.evaluate(ends)
     assert page.evaluate(
         "document.getElementById('rows').scrollWidth <= document.getElementById('rows').clientWidth"
     )

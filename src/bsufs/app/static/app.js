@@ -98,10 +98,8 @@
     const name = columns.names[at], role = given.get(name) ?? "", row = made("tr");
     row.classList.toggle("changed", Boolean(role));
     row.classList.toggle("unused", role ? carried.has(role) || role === "never-keep" : columns.kinds[at] === "left out");
-    const head = made("th", visible(name)), kind = made("td", columns.kinds[at], "kind"), select = made("select");
+    const head = nameCell("th", name), kind = made("td", columns.kinds[at], "kind"), select = made("select");
     head.scope = "row";
-    head.dir = "auto";
-    head.title = head.textContent;
     const why = columns.values[at] ? `${grouped(columns.values[at])} values` : columns.why[at];
     if (why) kind.append(made("span", ` · ${visible(why)}`));
     kind.title = kind.textContent;

@@ -118,13 +118,13 @@
   const minus = (text) => text.replace("-", "\u2212");
   const role = (at) => (all.stands[at] ? `stands for ${grouped(all.stands[at])}` : "on its own");
   const why = (at) => all.reasons[all.reason[at]] || (at < all.kept ? role(at) : "ranks lower");
-  const near = (at) => (all.closest[at] ? visible(all.names[all.closest[at] - 1]) : "");
+  const near = (at) => (all.closest[at] ? all.names[all.closest[at] - 1] : "");
   const percent = (values) => (at) => (values[at] === null ? "" : `${values[at]}%`);
   const fields = [
     { title: "rank", value: (at) => at + 1, kind: "n rank" },
-    { title: "column", value: (at) => all.names[at], text: (at) => visible(all.names[at]) },
+    { title: "column", value: (at) => all.names[at], tag: "th" },
     { title: "kept", value: (at) => (at < all.kept ? 0 : 1), text: (at) => (at < all.kept ? "●" : "○"), kind: "dot" },
-    { title: "closest kept column", value: near, kind: "extra" },
+    { title: "closest kept column", value: near, kind: "extra", tag: "td" },
     { title: "correlation", value: (at) => all.correlation[at], text: (at) => (all.correlation[at] === null ? "" : minus((all.correlation[at] / 100).toFixed(2))), kind: "n correlation extra" },
     { title: "why", value: why, kind: "why" },
     all.again && { title: "chosen again", value: (at) => all.again[at], text: percent(all.again), kind: "n extra" },
@@ -156,12 +156,10 @@
   const table = longTable(byId("rows"), 33, (at) => {
     const row = made("tr", "", at < all.kept ? "kept" : "out");
     for (const field of fields) {
-      const cell = made(field.title === "column" ? "th" : "td", String((field.text ?? field.value)(at) ?? ""), field.kind ?? "");
-      if (field.title === "column" || field.title === "closest kept column") {
-        cell.dir = "auto";
-        cell.title = cell.textContent;
-        if (field.title === "column") cell.scope = "row";
-      }
+      const value = String((field.text ?? field.value)(at) ?? "");
+      const cell = field.tag ? nameCell(field.tag, value) : made("td", value);
+      cell.className = field.kind ?? "";
+      if (field.tag === "th") cell.scope = "row";
       if (field.kind === "dot") cell.append(made("span", at < all.kept ? " kept" : "", "word"));
       row.append(cell);
     }

@@ -19,6 +19,17 @@ const chip = (name) => {
   item.title = letters.length > 48 ? letters.slice(0, 300).join("") : "";
   return item;
 };
+// A cell with a name; of a long one the end stays in sight, which often tells it from others.
+const nameCell = (tag, name) => {
+  const text = visible(name), cell = made(tag), box = made("span", "", "named");
+  // Letters of other scripts take their shape from those beside them.
+  const end = text.length > 12 && /^[\u0020-\u058f\u3000-\u9fff]*$/.test(text) ? text.length - 6 : text.length;
+  box.append(...[text.slice(0, end), text.slice(end)].filter(Boolean).map((part) => made("span", part)));
+  cell.append(box);
+  cell.dir = "auto";
+  cell.title = text;
+  return cell;
+};
 const copied = async (text) => {
   try {
     await navigator.clipboard.writeText(text);
