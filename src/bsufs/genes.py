@@ -105,7 +105,8 @@ def select_genes(
     copy : bool, default=False
         Whether to annotate and return a copy.
     **parameters
-        Further parameters of the selector, such as ``random_state``.
+        Further parameters of the selector, such as ``random_state``; `adjust_for` are values with a
+        row for each cell, such as scores of the cell cycle.
 
     Returns
     -------
