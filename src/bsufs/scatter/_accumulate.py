@@ -179,7 +179,7 @@ class ScatterAccumulator:
         for X, weight in self._kept:
             for rows in batches(X.shape[0], self.n_features):
                 end = row + rows.stop - rows.start
-                Xc[row:end] = self._in_units(np.asarray(self._ordered(X[rows]), np.float64))
+                Xc[row:end] = self._in_units(np.asarray(self._ordered(X[rows]), Xc.dtype))
                 weights[row:end] = 1.0 if weight is None else weight[rows]
                 row = end
         weight = None if (weights == 1.0).all() else weights

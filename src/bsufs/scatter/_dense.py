@@ -17,6 +17,8 @@ from bsufs.scatter._eigen import KrylovSpace, Pairs, Wanted, pairs_from_samples,
 # With more samples than this, products with the data are cheaper than their Gram matrix.
 LARGEST_GRAM = 4096
 _SMALL_COPY = 2**26
+# So many products of single precision are summed before they are added in double precision.
+_SUMMED_IN_SINGLE = 2048
 
 
 class DenseScatter(Scatter):
@@ -53,8 +55,8 @@ class DenseScatter(Scatter):
 class FactoredScatter(Scatter):
     """S = Xc'Xc of centered rows, each scaled by the root of its weight; kept, not copied.
 
-    Rows in single precision stay so. Products with a matrix of single precision are of their kind;
-    everything else is computed in double precision, from some columns at a time.
+    Rows in single precision stay so, and so do products with a matrix of single precision; one of
+    double precision is multiplied with some columns at a time.
     """
 
     def __init__(self, Xc: Array, total_weight: float) -> None:
@@ -76,8 +78,8 @@ class FactoredScatter(Scatter):
         if self.dtype == W.dtype:
             # Products of few rows with the data run half again as fast as with few columns.
             return np.ascontiguousarray(((W.T @ self.Xc.T) @ self.Xc).T)
-        Y = sum(block @ W[columns] for columns, block in self._in_double_precision())
-        return self._transposed_product(np.asarray(Y))
+        Y = np.asarray(sum(block @ W[columns] for columns, block in self._in_double_precision()))
+        return np.concatenate([block.T @ Y for _, block in self._in_double_precision()])
 
     def _in_double_precision(self) -> Iterator[tuple[slice, Array]]:
         """Go through the columns of Xc, so many at a time that a copy of them is small."""
@@ -87,15 +89,10 @@ class FactoredScatter(Scatter):
         for columns in batches(self.shape[0], self.Xc.shape[0]):
             yield columns, self.Xc[:, columns].astype(np.float64)
 
-    def _transposed_product(self, Y: Array) -> Array:
-        """Return Xc'Y."""
-        return np.concatenate([block.T @ Y for _, block in self._in_double_precision()])
-
     def _diagonal(self) -> Array:
         if "diagonal" not in self._remembered:
-            self._remembered["diagonal"] = np.concatenate(
-                [np.einsum("ij,ij->j", block, block) for _, block in self._in_double_precision()]
-            )
+            squares = np.einsum("ij,ij->j", self.Xc, self.Xc, dtype=np.float64)
+            self._remembered["diagonal"] = squares
         return self._remembered["diagonal"]
 
     def _block(self, rows: Any, columns: Any) -> Array:
@@ -112,12 +109,22 @@ class FactoredScatter(Scatter):
         # On the side of the samples, where there are fewer numbers.
         if self.Xc.shape[0] <= LARGEST_GRAM:
             if "gram" not in self._remembered:
-                products = (block @ block.T for _, block in self._in_double_precision())
-                self._remembered["gram"] = np.asarray(sum(products))
+                self._remembered["gram"] = self._gram()
             found = pairs_of_matrix(self._remembered["gram"], wanted)
         else:
             found = KrylovSpace(self._sample_product, self.Xc.shape[0]).largest(wanted)
-        return pairs_from_samples(found, self._transposed_product(found.vectors), wanted)
+        images = self.Xc.T @ found.vectors.astype(self.dtype, copy=False)
+        return pairs_from_samples(found, images.astype(np.float64, copy=False), wanted)
+
+    def _gram(self) -> Array:
+        """Return Xc Xc'; of single precision the sums over some columns, which lose few digits."""
+        if self.dtype == np.float64:
+            return np.asarray(self.Xc @ self.Xc.T)
+        gram = np.zeros((self.Xc.shape[0], self.Xc.shape[0]))
+        for start in range(0, self.shape[0], _SUMMED_IN_SINGLE):
+            block = self.Xc[:, start : start + _SUMMED_IN_SINGLE]
+            gram += block @ block.T
+        return gram
 
     def _sample_product(self, y: Array) -> Array:
         products = (block @ (block.T @ y) for _, block in self._in_double_precision())

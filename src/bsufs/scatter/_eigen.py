@@ -30,7 +30,7 @@ _SLACK = 1e-5
 # Vectors at the start, and the share of those there are, between two looks at the convergence.
 _FIRST_LOOK, _SHARE_PER_LOOK = 32, 0.2
 # The basis may take this many bytes, or what is needed to hold twice the pairs that are wanted.
-_BASIS_BYTES = 2**29
+_BASIS_BYTES, _LARGE_BASIS = 2**29, 2**26
 # Residuals relative to the largest eigenvalue: eigenvalues are then exact to rounding. Where these
 # decide how many pairs are wanted of large sparse data, the last are next to the noise, and twelve
 # digits do.
@@ -249,8 +249,9 @@ class KrylovSpace:
         if n_columns <= self._basis.shape[1]:
             return
         used = self._used
-        # Memory that is not used yet costs nothing; to move the basis takes it twice.
-        n_columns = max(n_columns, min(self._size, _BASIS_BYTES // (8 * self._size)))
+        if 8 * self._size * n_columns > _LARGE_BASIS:
+            # Memory that is not used yet costs nothing; to move the basis takes it twice.
+            n_columns = max(n_columns, min(self._size, _BASIS_BYTES // (8 * self._size)))
         basis = np.empty((self._size, n_columns), order="F")
         basis[:, :used] = self._basis[:, :used]
         projected = np.zeros((n_columns, n_columns))
