@@ -17,7 +17,7 @@ from bsufs.selectors._data import FitData
 from bsufs.selectors._validation import non_finite
 from bsufs.table_selector import TableSelector, table_of
 from bsufs.tables._kinds import Kind
-from bsufs.tables._prepare import Missing, Units
+from bsufs.tables._prepare import Missing, suited_scale
 
 PURPOSES: dict[str, type[BaseSelector]] = {
     "clusters": ClusterAlignment,
@@ -132,9 +132,9 @@ def select(
         names: Any = data.names
         if names is None:
             names = [f"column {i}" for i in range(data.n_features)]
-        variances, units = data.variances, Units()
-        units.add(data.X)
-        how, why = units.decide(variances, [str(name) for name in names], ["number"])
+        variances, smallest = data.variances, data.X.min(axis=0)
+        filled = np.count_nonzero(data.X) / data.X.size
+        how, why = suited_scale(variances, smallest, filled, [str(name) for name in names])
         done = f"{how}: {why}" if scale_columns == "auto" else scale_columns
         if done.startswith("standard"):
             scales = np.sqrt(np.where(variances > 0, variances, 1.0))

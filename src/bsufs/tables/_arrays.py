@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from bsufs._extras import needs
+from bsufs.tables._arrow import pa
 from bsufs.tables._files import RawFile, TableError, reading
 from bsufs.tables._rows import Rows, numbered_names
 
@@ -85,8 +86,6 @@ class ArrayRows(Rows):
     def batches(
         self, names: Sequence[str], most_rows: int | None, numeric: Collection[str] = ()
     ) -> Iterator[Any]:
-        import pyarrow as pa
-
         features = set(self.features)
         wanted = [name for name in names if name in features]
         part = self.matrix(wanted)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 from collections.abc import Collection, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
 from bsufs._extras import needs
+from bsufs.tables._arrow import ipc, pa, parquet
 from bsufs.tables._files import PARQUET, RawFile, TableError, listed, reading
 from bsufs.tables._rows import ROW_NAMES, Rows
 
@@ -63,28 +63,19 @@ class ColumnarRows(Rows):
     @contextlib.contextmanager
     def _opened(self) -> Iterator[Any]:
         """Open the file, and say in one line where it is of another kind."""
-        import pyarrow as pa
-        from pyarrow import ipc, parquet
-
         kind = "Parquet" if self._is_parquet else "Feather (version 2)"
         broken = (pa.ArrowException, OSError)
-        with self.file.open() as stream, reading(self.file.source, kind, broken):
-            # A file of Python's own would need Python in Arrow's threads, even while it ends.
-            held = self.file.is_held
-            own = pa.BufferReader(stream.read()) if held else pa.OSFile(os.fsencode(self.file.path))
-            with own:
-                if self._is_parquet:
-                    yield parquet.ParquetFile(own, buffer_size=_WINDOW_BYTES, pre_buffer=False)
-                else:
-                    yield ipc.open_file(own)
+        with self.file.open_in_arrow() as own, reading(self.file.source, kind, broken):
+            if self._is_parquet:
+                yield parquet.ParquetFile(own, buffer_size=_WINDOW_BYTES, pre_buffer=False)
+            else:
+                yield ipc.open_file(own)
 
 
 class FrameRows(Rows):
     """The rows of a data frame that is in memory: of pandas, polars or Arrow."""
 
     def __init__(self, frame: Any) -> None:
-        import pyarrow as pa
-
         # No bytes are behind it, only the name that messages have.
         self.file = RawFile(io.BytesIO(), 1.0)
         self.file.source = "the table"
@@ -127,7 +118,6 @@ def excel_rows(file: RawFile, sheet: str | None) -> Rows:
 def _from_pandas(frame: Any) -> Any:
     """Return a data frame of pandas in Arrow; cells of several kinds become text."""
     import pandas as pd
-    import pyarrow as pa
 
     frame = pd.DataFrame(frame)
     columns = []

@@ -24,6 +24,7 @@ from zipfile import BadZipFile, ZipFile
 from bsufs._atomic import STANDARD
 from bsufs._extras import MissingExtraError
 from bsufs._memory import size_in_words
+from bsufs.tables._arrow import pa
 
 # Extensions and delimiters; None stands for the one that is most frequent in the first line, which
 # is looked for in .csv files too.
@@ -151,6 +152,23 @@ class RawFile:
         """Return the bytes from their beginning."""
         return Path(self.path).open("rb") if self._data is None else io.BytesIO(self._data)
 
+    def open_in_arrow(self) -> Any:
+        """Return the bytes as a file of Arrow's own.
+
+        Its threads would wait for Python in one of Python's, even while that ends.
+        """
+        if self._data is not None:
+            return pa.BufferReader(self._data)
+        # Python says best why a file cannot be opened.
+        with self.open():
+            return pa.OSFile(os.fsencode(self.path))
+
+    @property
+    def _packing(self) -> str:
+        with self.open() as stream:
+            head = stream.read(8)
+        return next((kind for magic, kind in _PACKED.items() if head.startswith(magic)), "")
+
     def check_unchanged(self) -> None:
         """Raise an error where somebody has written to the file since it was first looked at."""
         if self._stat() != self._state:
@@ -168,10 +186,8 @@ class RawFile:
     @contextlib.contextmanager
     def open_unzipped(self) -> Iterator[Any]:
         """Open the bytes of a text, unzipped and without the byte order mark of UTF-8."""
+        packing = self._packing
         with self.open() as stream:
-            head = stream.read(8)
-            stream.seek(0)
-            packing = next((kind for magic, kind in _PACKED.items() if head.startswith(magic)), "")
             try:
                 reader = io.BufferedReader(_unpacked(stream, packing, self.source))
                 if reader.peek().startswith(codecs.BOM_UTF8):
@@ -188,8 +204,6 @@ class RawFile:
     @contextlib.contextmanager
     def open_as_utf8(self, encoding: str) -> Iterator[Any]:
         """Open the text as UTF-8, from its first line with anything in it."""
-        import pyarrow as pa
-
         with self.open_unzipped() as text:
             if encoding != "utf-8":
                 source = pa.PythonFile(text, "r")
@@ -197,6 +211,18 @@ class RawFile:
             while text.peek()[:1] in (b"\r", b"\n"):
                 text.read(1)
             yield text
+
+    @contextlib.contextmanager
+    def open_as_utf8_in_arrow(self, encoding: str) -> Iterator[Any]:
+        """Open the same for Arrow, by itself where nothing is to be unpacked or translated."""
+        with self.open_as_utf8(encoding) as text:
+            if self._packing or encoding != "utf-8":
+                yield text
+                return
+            start = text.tell()
+        with self.open_in_arrow() as own:
+            own.seek(start)
+            yield own
 
 
 def _unpacked(stream: BinaryIO, packing: str, source: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bsufs._typing import Array
+from bsufs.tables._arrow import compute, pa
 from bsufs.tables._files import TableError, shortened_list
 from bsufs.tables._numbers import COMMA_STYLES, NumericColumns, known_texts, numbers, with_commas
 
@@ -105,9 +106,6 @@ class LearnedColumn:
 
     def add(self, column: Any) -> None:
         """Look at the next cells."""
-        import pyarrow as pa
-        from pyarrow import compute
-
         self.type = column.type
         if _is_text(column.type):
             known = known_texts(column).drop_null()
@@ -180,16 +178,12 @@ def _is_number(text: str) -> bool:
 
 
 def _is_text(kind: Any) -> bool:
-    import pyarrow as pa
-
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return not (pa.types.is_nested(kind) or pa.types.is_temporal(kind) or "binary" in str(kind))
 
 
 def _are_dates(known: Any, date_format: str | None) -> bool:
-    import pyarrow as pa
-
     try:
         _timestamps(known, date_format)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -199,9 +193,6 @@ def _are_dates(known: Any, date_format: str | None) -> bool:
 
 def _timestamps(known: Any, date_format: str | None) -> Any:
     """Return texts as points in time: ISO 8601 where no format is given."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     if date_format is not None:
         return compute.strptime(known, format=date_format, unit="us", error_is_null=False)
     try:
@@ -212,8 +203,6 @@ def _timestamps(known: Any, date_format: str | None) -> Any:
 
 def _days(column: Any, date_format: str | None) -> Array:
     """Return dates and times as days."""
-    import pyarrow as pa
-
     kind = column.type
     if pa.types.is_temporal(kind):
         exact = pa.timestamp("us", getattr(kind, "tz", None))
@@ -228,9 +217,6 @@ def _days(column: Any, date_format: str | None) -> Array:
 
 def _indicators(column: Any, categories: tuple[str, ...]) -> Array:
     """Return a column of zeros and ones for each category; of two, the second is enough."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     place = compute.index_in(known_texts(column), value_set=pa.array(categories))
     codes = np.asarray(compute.fill_null(place, -1), dtype=np.intp).reshape(-1)
     shown = np.arange(len(categories))[1 if len(categories) == 2 else 0 :]

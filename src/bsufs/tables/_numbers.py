@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bsufs._typing import Array
+from bsufs.tables._arrow import compute, pa
 from bsufs.tables._files import TableError, listed
 
 # What stands for a missing value in text, in lower case; a cell of blanks does too.
@@ -86,8 +87,6 @@ def numbers(column: Any) -> Array | None:
 
 def _parsed(column: Any) -> tuple[Array | None, bool]:
     """Return the numbers, and whether they are truth values that were written as words."""
-    import pyarrow as pa
-
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     try:
@@ -100,9 +99,6 @@ def _parsed(column: Any) -> tuple[Array | None, bool]:
 
 def known_texts(column: Any) -> Any:
     """Return cells as text without blanks around it, null where a value is missing."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     trimmed = compute.utf8_trim_whitespace(column.cast(pa.string()))
@@ -112,9 +108,6 @@ def known_texts(column: Any) -> Any:
 
 def with_commas(column: Any, style: str) -> Array | None:
     """Return numbers that are written with commas; None where a cell is no such number."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     pattern, noise = COMMA_STYLES[style]
     known = known_texts(column)
     if compute.all(compute.match_substring_regex(known, pattern)).as_py() is False:
@@ -125,9 +118,6 @@ def with_commas(column: Any, style: str) -> Array | None:
 
 def _leniently(column: Any) -> tuple[Array | None, bool]:
     """Parse text with blanks around numbers, words for missing values, or truth values."""
-    import pyarrow as pa
-    from pyarrow import compute
-
     try:
         known = compute.utf8_lower(known_texts(column))
         truths = compute.is_in(known, value_set=pa.array(TRUTH_WORDS))

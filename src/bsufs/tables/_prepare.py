@@ -132,53 +132,25 @@ _TIMES_THE_MEDIAN, _SHARE_OF_VARIANCE = 10.0, 0.5
 _MOSTLY_ZERO, _MANY_COLUMNS = 0.5, 100
 
 
-class Units:
-    """Decides whether columns share a unit, by batches of rows."""
+def suited_scale(
+    variances: Array, smallest: Array, filled: float, names: Sequence[str]
+) -> tuple[Scale, str]:
+    """Return whether columns of numbers share no unit and are to be scaled, and why.
 
-    def __init__(self) -> None:
-        self._n_rows, self._n_filled = 0, np.zeros(1, dtype=np.int64)
-        self._smallest: Any = np.inf
-        self._is_sparse = False
-
-    def add(self, values: Any) -> None:
-        """Look at a batch."""
-        self._is_sparse = sparse.issparse(values)
-        entries = values.data if self._is_sparse else values
-        self._smallest = np.minimum(self._smallest, entries.min(axis=0, initial=np.inf))
-        if not self._is_sparse:
-            self._n_filled = self._n_filled + np.count_nonzero(values, axis=0)
-            self._n_rows += len(values)
-
-    def keep(self, columns: Indices) -> None:
-        """Forget all other columns."""
-        self._n_filled, self._smallest = self._n_filled[columns], self._smallest[columns]
-
-    @property
-    def least(self) -> float:
-        """The smallest entry, or zero."""
-        return float(np.min(self._smallest, initial=0.0))
-
-    def decide(
-        self, variances: Array, names: Sequence[str], kinds: Collection[str]
-    ) -> tuple[Scale, str]:
-        """Return whether to scale the columns, of these kinds, and why."""
-        if set(kinds) != {"number"}:
-            return "standard", "numbers, dates and categories have no unit in common"
-        if self._is_sparse:
-            return "none", "the table is sparse"
-        largest = int(variances.argmax())
-        is_mostly_zero = self._n_filled.mean() < (1.0 - _MOSTLY_ZERO) * self._n_rows
-        if is_mostly_zero and variances.size >= _MANY_COLUMNS and self._smallest[largest] == 0.0:
-            return "none", "most entries are zero, as in counts"
-        varying = variances[variances > 0]
-        if varying.size > 2:
-            times = float(np.sqrt(varying.max() / np.median(varying)))
-            share = float(varying.max() / varying.sum())
-            if times > _TIMES_THE_MEDIAN:
-                return "standard", f"{names[largest]!r} varies {times:,.0f} times as much as others"
-            if share > _SHARE_OF_VARIANCE:
-                return "standard", f"{names[largest]!r} alone has {share:.0%} of the variance"
-        return "none", "the columns vary alike"
+    `smallest` has the smallest entry of each column, `filled` is the share that is not zero.
+    """
+    largest = int(variances.argmax())
+    if filled < 1.0 - _MOSTLY_ZERO and variances.size >= _MANY_COLUMNS and smallest[largest] == 0.0:
+        return "none", "most entries are zero, as in counts"
+    varying = variances[variances > 0]
+    if varying.size > 2:
+        times = float(np.sqrt(varying.max() / np.median(varying)))
+        share = float(varying.max() / varying.sum())
+        if times > _TIMES_THE_MEDIAN:
+            return "standard", f"{names[largest]!r} varies {times:,.0f} times as much as others"
+        if share > _SHARE_OF_VARIANCE:
+            return "standard", f"{names[largest]!r} alone has {share:.0%} of the variance"
+    return "none", "the columns vary alike"
 
 
 class Survey:
@@ -190,7 +162,9 @@ class Survey:
 
         # Of a category, the first column tells what is missing.
         self.gaps, self._firsts = Gaps(names), firsts
-        self.units, self.scaler = Units(), StandardScaler(with_mean=not is_sparse)
+        self.scaler, self._is_sparse = StandardScaler(with_mean=not is_sparse), is_sparse
+        self._n_filled: Any = 0
+        self._smallest: Any = np.inf
 
     def add(self, values: Any) -> None:
         """Look at a batch."""
@@ -199,15 +173,32 @@ class Survey:
             values = _filled(values, np.full(values.shape[1], np.nan))
         with np.errstate(over="ignore", invalid="ignore"):
             self.scaler.partial_fit(values)
-            self.units.add(values)
+            entries = values.data if self._is_sparse else values
+            self._smallest = np.minimum(self._smallest, entries.min(axis=0, initial=np.inf))
+        if not self._is_sparse:
+            self._n_filled = self._n_filled + np.count_nonzero(values, axis=0)
 
     def keep(self, columns: Indices) -> None:
         """Forget all other columns, which have no gaps."""
         self.gaps.names = [self.gaps.names[column] for column in columns.tolist()]
         self.gaps.by_column = self.gaps.by_column[columns]
-        self.units.keep(columns)
+        self._n_filled, self._smallest = self._n_filled[columns], self._smallest[columns]
         for learned in ("mean_", "var_", "scale_"):
             setattr(self.scaler, learned, getattr(self.scaler, learned)[columns])
+
+    @property
+    def is_below_zero(self) -> bool:
+        """Whether an entry is."""
+        return bool(np.min(self._smallest) < 0.0)
+
+    def suited_scale(self, names: Sequence[str], kinds: Collection[str]) -> tuple[Scale, str]:
+        """Return whether to scale the columns, of these kinds, and why."""
+        if set(kinds) != {"number"}:
+            return "standard", "numbers, dates and categories have no unit in common"
+        if self._is_sparse:
+            return "none", "the table is sparse"
+        filled = float(np.mean(self._n_filled)) / self.gaps.n_rows
+        return suited_scale(self.scaler.var_, self._smallest, filled, names)
 
 
 # Groups of columns of similar means, whose usual noise is told.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from bsufs._typing import Array
+from bsufs.tables._arrow import pa
 from bsufs.tables._files import RawFile
 
 # Columns that stand for row names in files of pandas and R have no name of their own.
@@ -58,8 +59,6 @@ def numbered_names(n_columns: int) -> tuple[str, ...]:
 
 def joined(batches: Iterable[Any], enough_bytes: int) -> Iterator[Any]:
     """Join record batches to tables that are large enough to be worth the handling."""
-    import pyarrow as pa
-
     waiting: list[Any] = []
     total = 0
     for batch in batches:

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from bsufs._memory import size_in_words
 from bsufs._typing import Array, Indices
+from bsufs.tables._arrow import pa
 from bsufs.tables._files import TableError, listed
 from bsufs.tables._kinds import (
     MOST_MISSING,
@@ -180,7 +181,6 @@ class Table:
     def others(self) -> Any:
         """The carried columns as a pandas data frame."""
         import pandas as pd
-        import pyarrow as pa
 
         if not self.carried_names:
             return pd.DataFrame(index=range(self.n_rows))
@@ -222,8 +222,6 @@ class Table:
         pyarrow.RecordBatch
             A batch of rows.
         """
-        import pyarrow as pa
-
         first = 0
         for batch in self._record_batches(names):
             kept = self._preparation.kept_rows(first, batch.num_rows)
@@ -434,8 +432,7 @@ class Table:
 
     def _settle_scale(self, scale: Scale, survey: Survey) -> None:
         """Learn how to bring columns to one scale, where they do not share one."""
-        scaler, units = survey.scaler, survey.units
-        self.scale = scale
+        scaler, self.scale = survey.scaler, scale
         immense = [self.matrix_names[one] for one in np.flatnonzero(~np.isfinite(scaler.var_))]
         if immense and scale == "standard":
             raise self._error(
@@ -447,10 +444,10 @@ class Table:
             self.why_scaled = f"the numbers of {listed(immense)} are too large to have a variance"
         elif scale == "auto":
             kinds = {column.kind for column in self._features}
-            self.scale, self.why_scaled = units.decide(scaler.var_, self.names, kinds)
+            self.scale, self.why_scaled = survey.suited_scale(self.names, kinds)
         if self.scale == "noise":
             self.why_scaled = "in log-normalized expression noise goes with the mean"
-            if units.least < 0:
+            if survey.is_below_zero:
                 self.scale, self.why_scaled = "none", "below zero, no mean tells of the noise"
         if self.scale == "noise":
             self._preparation.means = np.zeros(scaler.var_.size)
@@ -494,8 +491,6 @@ class Table:
         self, columns: Sequence[Column], reader: NumericColumns | None = None
     ) -> Iterator[Array]:
         """Go through columns as numbers; a reader given remembers which are none."""
-        import pyarrow as pa
-
         strict, names = reader is None, [column.name for column in columns]
         reader = reader or NumericColumns(self.source)
         n_at_once = self._rows_at_once(names)

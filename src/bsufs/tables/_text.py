@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from bsufs._memory import size_in_words
+from bsufs.tables._arrow import arrow_csv, pa
 from bsufs.tables._files import RawFile, TableError, listed, sniff
 from bsufs.tables._numbers import MISSING_WORDS
 from bsufs.tables._rows import ROW_NAMES, Rows, numbered_names
@@ -98,8 +99,6 @@ class TextRows(Rows):
     def batches(
         self, names: Sequence[str], most_rows: int | None, numeric: Collection[str] = ()
     ) -> Iterator[Any]:
-        import pyarrow as pa
-
         n_given, block = 0, max(self._block, self._shortest_block)
         while True:
             parsed, n_seen = self._numeric.intersection(numeric), 0
@@ -127,12 +126,9 @@ class TextRows(Rows):
                     ) from error
 
     def _blocks(self, names: Sequence[str], block: int, parsed: Collection[str]) -> Iterator[Any]:
-        import pyarrow as pa
-        from pyarrow import csv as arrow_csv
-
         types = {name: pa.float64() if name in parsed else pa.string() for name in self.names}
         with (
-            self.file.open_as_utf8(self._encoding) as text,
+            self.file.open_as_utf8_in_arrow(self._encoding) as text,
             arrow_csv.open_csv(
                 text,
                 read_options=arrow_csv.ReadOptions(

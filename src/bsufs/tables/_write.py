@@ -19,6 +19,7 @@ from scipy import sparse
 
 from bsufs._atomic import STANDARD, checked_write
 from bsufs.tables._arrays import CARRIED_NAMES, FEATURE_NAMES
+from bsufs.tables._arrow import arrow_csv, compute, ipc, pa, parquet
 from bsufs.tables._files import PARQUET, TEXT, TableError, kind_of, listed
 from bsufs.tables._numbers import numbers
 from bsufs.tables._rows import joined
@@ -115,8 +116,6 @@ def _kind(path: str | os.PathLike[str]) -> str:
 
 
 def _write_text(batches: Iterable[Any], names: Sequence[str], stream: Any, delimiter: str) -> None:
-    import pyarrow as pa
-
     header = _quoted_lines([names], delimiter)
     for batch in batches:
         columns = map(_as_text, batch.schema.names, batch.columns)
@@ -131,9 +130,6 @@ def _write_text(batches: Iterable[Any], names: Sequence[str], stream: Any, delim
 
 def _lines(texts: Any, delimiter: str) -> bytes:
     """Return rows as lines of text, with quotes only around cells that need them."""
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
     content = io.BytesIO()
     options = arrow_csv.WriteOptions(
         include_header=False, delimiter=delimiter, quoting_style="none"
@@ -155,9 +151,6 @@ def _quoted_lines(rows: Iterable[Any], delimiter: str) -> bytes:
 
 
 def _as_text(name: str, column: Any) -> Any:
-    import pyarrow as pa
-    from pyarrow import compute
-
     try:
         return compute.fill_null(column.cast(pa.string()), "")
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
@@ -168,9 +161,6 @@ def _as_text(name: str, column: Any) -> Any:
 
 
 def _write_columnar(table: Table, names: Sequence[str], stream: BinaryIO, kind: str) -> None:
-    import pyarrow as pa
-    from pyarrow import ipc, parquet
-
     # The cells are read once where the whole table would fit into memory.
     held = list(table.cells(names)) if table.is_held else None
     types = _lossless_types(held or table.cells(names)) if table.rows.is_text else {}
@@ -197,8 +187,6 @@ def _write_columnar(table: Table, names: Sequence[str], stream: BinaryIO, kind: 
 
 def _lossless_types(batches: Iterable[Any]) -> dict[str, Any]:
     """Return for columns of text the type of numbers that keeps every character, None for none."""
-    import pyarrow as pa
-
     types: dict[str, list[Any]] = {}
     for batch in batches:
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -209,8 +197,6 @@ def _lossless_types(batches: Iterable[Any]) -> dict[str, Any]:
 
 def _typed(cells: Any, types: Mapping[str, Any], table: Table) -> Any:
     """Return columns of text as numbers, but for carried ones that would lose characters."""
-    import pyarrow as pa
-
     if not types:
         return cells
     columns = cells.columns
@@ -223,14 +209,10 @@ def _typed(cells: Any, types: Mapping[str, Any], table: Table) -> Any:
 
 
 def _known(column: Any) -> Any:
-    from pyarrow import compute
-
     return compute.if_else(compute.equal(column, ""), None, column)
 
 
 def _is_lossless(known: Any, kind: Any) -> bool:
-    import pyarrow as pa
-
     try:
         return bool(known.cast(kind).cast(pa.string()).equals(known))
     except pa.ArrowInvalid:
@@ -273,8 +255,6 @@ def _write_anndata(annotated: Any, stream: BinaryIO) -> None:
 
 def _columns(table: Table, names: Sequence[str]) -> list[Any]:
     """Return columns with a type: their own, or for text the one that the cells have."""
-    import pyarrow as pa
-
     batches = list(table.cells(names))
     types = _lossless_types(batches) if table.rows.is_text else {}
     return list(_typed(pa.Table.from_batches(batches), types, table).columns)
