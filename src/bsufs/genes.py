@@ -180,7 +180,7 @@ class _Cells:
     """Expression in chunks of cells, as it is to be selected from."""
 
     matrix: Any
-    is_backed: bool
+    is_dense_file: bool
     # What the counts of each cell are divided by before logarithms are taken; None for neither.
     size_factors: Array | None = None
     # What each gene is divided by; None for nothing.
@@ -205,7 +205,8 @@ class _Cells:
             )
         require_two_rows(matrix.shape[0])
         # Rows of a matrix that is stored by columns are slow to come by.
-        return cls(matrix.tocsr() if sparse.issparse(matrix) else matrix, is_backed)
+        matrix = matrix.tocsr() if sparse.issparse(matrix) else matrix
+        return cls(matrix, is_dense_file=is_backed and not hasattr(matrix, "format"))
 
     def chunks(self, genes: Indices | None = None) -> Iterator[tuple[slice, Any]]:
         """Go through the rows, dense or sparse as they are stored, with some of the genes."""
@@ -418,9 +419,8 @@ def _values(adjust_for: Any, n_cells: int) -> Array:
 
 def _fit(selector: Any, cells: _Cells, genes: Indices, regressors: Array) -> None:
     """Select among some genes."""
-    is_dense_file = cells.is_backed and not sparse.issparse(cells.matrix[:1])
     takes_sparse = selector.__sklearn_tags__().input_tags.sparse
-    if is_dense_file and takes_sparse:
+    if cells.is_dense_file and takes_sparse:
         behind = list(range(genes.size, genes.size + regressors.shape[1]))
         selector.set_params(adjust_for=behind or None)
         chunks = (X for _, X in cells.chunks(genes))
