@@ -3,8 +3,6 @@
 Reached only with a Dask collection in hand, so that Dask stays an optional package.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Some eigenpairs of symmetric matrices, solves by the Cholesky factor, and sums over groups."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """How much memory there is or an object takes, and sizes in words that people write and read."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -4,8 +4,6 @@ Nothing here keeps an array of n x n numbers. Neighbors are exact, and samples a
 taken in the order of their rows, which scikit-learn's searches do not promise.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +29,7 @@ class Neighbors:
     squared_distances: Array
     mean_distance: float = float("nan")
 
-    def others(self, *, reference: bool = False) -> Neighbors:
+    def others(self, *, reference: bool = False) -> "Neighbors":
         """Return the neighbors without the sample itself, one fewer for each sample.
 
         A sample that duplicates have crowded out of its own list gives up its last neighbor. The

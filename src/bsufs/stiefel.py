@@ -4,8 +4,6 @@ A frame is a d x m matrix W with W'W = I; the set of them is the Stiefel manifol
 metric is the Frobenius inner product throughout.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import linalg
 

@@ -1,7 +1,5 @@
 """How good a selection of features is by the data alone: nothing here ever sees the labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal

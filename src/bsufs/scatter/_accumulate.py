@@ -1,7 +1,5 @@
 """Mean and scatter of rows that arrive in batches, in units that neither overflow nor vanish."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -76,7 +74,7 @@ class ScatterAccumulator:
             self._widen(slice(None), low, high)
             self._choose_unit(max(-float(low.min()), float(high.max())))
 
-    def merge(self, other: ScatterAccumulator) -> None:
+    def merge(self, other: "ScatterAccumulator") -> None:
         """Take in the rows of another accumulator, which is not changed, as further batches."""
         if self.n_features != other.n_features:
             raise ValueError(

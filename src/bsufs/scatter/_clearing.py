@@ -1,7 +1,5 @@
 """Clearing X of what is known of it: a common level of each row, and what regressors explain."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +24,7 @@ class Clearing:
     level: Array
     coefficients: Array
 
-    def at(self, columns: Indices) -> Clearing:
+    def at(self, columns: Indices) -> "Clearing":
         """Return the same for some columns, among which are all with a level."""
         return Clearing(self.level[columns], self.coefficients[:, columns])
 

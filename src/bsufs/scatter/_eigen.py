@@ -5,8 +5,6 @@ until they are enough, where solving for 32, 64, 128 pairs in turn starts anew e
 most on pairs that nobody asked for.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,7 +56,7 @@ class Wanted:
         """Whether the eigenvalues decide how many are wanted."""
         return self.level > -math.inf or self.total < math.inf
 
-    def scaled(self, factor: float) -> Wanted:
+    def scaled(self, factor: float) -> "Wanted":
         """Return the same for a multiple of the operator."""
         return Wanted(self.most, self.level * factor, self.total * factor)
 
@@ -82,7 +80,7 @@ class Pairs:
     vectors: Array
     bound: float
 
-    def first(self, number: int) -> Pairs:
+    def first(self, number: int) -> "Pairs":
         """Return the first of them."""
         if number >= self.values.size:
             return self

@@ -1,7 +1,5 @@
 """S of a sparse X: the centering is done implicitly, and nothing is densified."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import math
@@ -41,7 +39,7 @@ class _LowRank:
     across: Array
     gram: Array
 
-    def at(self, columns: Indices) -> _LowRank:
+    def at(self, columns: Indices) -> "_LowRank":
         return replace(self, right=self.right[columns], across=self.across[columns])
 
     def of_block(self, rows: Any, columns: Any) -> Array:
@@ -168,7 +166,7 @@ class SparseScatter(Scatter):
             indptr = X.indptr[first : last + 1] - X.indptr[first]
             yield (slice(first, last), _csr(X.data[start:stop], X.indices[start:stop], indptr, d))
 
-    def _restricted(self, columns: Indices) -> SparseScatter:
+    def _restricted(self, columns: Indices) -> "SparseScatter":
         other = copy.copy(self)
         other.__dict__.pop("_memory", None)
         if columns.size == self.shape[0] == np.unique(columns).size:

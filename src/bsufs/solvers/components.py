@@ -1,7 +1,5 @@
 """Principal components: how many to take, as a start, and weights in the units of their scatter."""
 
-from __future__ import annotations
-
 import math
 from numbers import Integral
 

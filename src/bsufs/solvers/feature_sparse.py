@@ -7,8 +7,6 @@ the low-rank proxy P = AW (W'AW)^+ W'A, which lies below A and touches it at W, 
 for P exactly can only raise the objective.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import linalg
 

@@ -6,8 +6,6 @@ eigenvectors would find nothing else. Restricted to the row space of the data th
 well posed as for many samples.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any
 

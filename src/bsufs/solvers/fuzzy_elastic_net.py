@@ -8,8 +8,6 @@ by turns: Q is a polar factor, alpha has a closed form, and W solves a ridge pro
 majorize the row penalty. Each turn is an exact minimization, so the objective cannot rise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

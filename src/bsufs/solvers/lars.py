@@ -10,8 +10,6 @@ there is no intercept. (scikit-learn's `lars_path` would need the d x d Gram mat
 takes no sparse X.)
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

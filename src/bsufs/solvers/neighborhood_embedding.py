@@ -10,8 +10,6 @@ non-negative matrices, an entry is multiplied by the root of their ratio, which 
 non-negative and leaves it alone where the gradient vanishes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

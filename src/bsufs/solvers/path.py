@@ -8,8 +8,6 @@ for every k, and no weight has to be guessed. Since the rows shrink by a constan
 path costs about ten products with S. While many rows remain, a step does the work of four.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

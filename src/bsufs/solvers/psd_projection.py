@@ -11,8 +11,6 @@ eigenvalues, since sym(...) is then a matrix of which half of the 2 rank(Xc) eig
 positive, minus a positive diagonal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -12,8 +12,6 @@ eigenvalues that matter. A shift just below the lowest eigenvalue keeps them apa
 is below is proved by the Cholesky factor.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import numpy as np

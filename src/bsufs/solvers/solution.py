@@ -1,7 +1,5 @@
 """What the iterative methods return, and when they stop."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

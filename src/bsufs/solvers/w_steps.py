@@ -6,8 +6,6 @@ constant. A W-step takes a frame with its product S W and gives back a better fr
 product.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
