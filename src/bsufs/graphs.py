@@ -30,10 +30,9 @@ class Neighbors:
     mean_distance: float = float("nan")
 
     def others(self, *, reference: bool = False) -> "Neighbors":
-        """Return the neighbors without the sample itself, one fewer for each sample.
+        """Return the neighbors without the sample, or the last where duplicates crowd it out.
 
-        A sample that duplicates have crowded out of its own list gives up its last neighbor. The
-        reference implementations take the first for the sample, be it a duplicate.
+        The reference implementations take the first for the sample, be it a duplicate.
         """
         n, count = self.indices.shape
         dropped = self.indices == np.arange(n)[:, None]
@@ -69,15 +68,6 @@ def nearest_samples(X: Any, count: int, *, with_mean_distance: bool = False) -> 
     Samples at equal distance come in the order of their rows, so a duplicate in an earlier row
     comes before the sample itself. X may be sparse; the mean of all distances is computed on the
     way if it is wanted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bsufs.graphs import nearest_samples
-    >>> nearest_samples(np.array([[0.0], [1.0], [2.0]]), 2).indices
-    array([[0, 1],
-           [1, 0],
-           [2, 1]])
     """
     n = X.shape[0]
     if not 1 <= count <= n:

@@ -51,11 +51,7 @@ class ScatterAccumulator:
     def add(
         self, X: NDArray[Any] | Beside, sample_weight: Array | None = None, *, tall: bool = False
     ) -> None:
-        """Take in a batch of rows, which may be kept: hand in a copy if it will be written to.
-
-        `tall` tells that there will be at least as many rows as features, so that keeping rows
-        would be in vain.
-        """
+        """Take in rows, which may be kept; `tall` tells that there will be as many as features."""
         if sample_weight is not None and not sample_weight.all():
             X, sample_weight = X[sample_weight > 0], sample_weight[sample_weight > 0]
         if X.shape[0] == 0:

@@ -124,8 +124,8 @@ class Scatter(ABC):
     def cleared(self, level: Array) -> "Scatter":
         """Return the operator of the first columns, cleared of what the others behind them explain.
 
-        `level` has an entry for each of the first columns: the weights of the mean that is taken
-        off each row before the regression, see `Clearing`. This operator is not to be used again.
+        `level` has the weights of the mean that is taken off each row first, see `Clearing`. This
+        operator is not to be used again.
         """
         other, clearing = self._cleared(level)
         other.factor, other.unit_exponent = self.factor, self.unit_exponent

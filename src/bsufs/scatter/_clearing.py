@@ -16,10 +16,7 @@ _COLLINEAR = 1e-10
 
 @dataclass(frozen=True)
 class Clearing:
-    """X turned into X - (X level) e' - Z coefficients, where e marks the columns of a level.
-
-    The weights of a level sum to one; they are zero where no mean is taken off the row.
-    """
+    """X turned into X - (X level) e' - Z coefficients, where e marks the columns with a level."""
 
     level: Array
     coefficients: Array

@@ -155,11 +155,7 @@ class FactoredScatter(Scatter):
 
 
 def gains_by_gram(columns: Array, gram: Array) -> Array:
-    """Return what each of some columns adds to what those before it explain of all columns.
-
-    Given the Gram matrix of the samples, G = Xc Xc', this needs no product with Xc: a direction u
-    in sample space explains ||Xc'u||^2 = u'Gu.
-    """
+    """Return what each column adds, by the Gram matrix G: a direction u explains u'Gu of them."""
     lower = ridged_cholesky(columns.T @ columns)
     directions = linalg.solve_triangular(lower, columns.T, lower=True, check_finite=False)
     return np.einsum("ij,ij->i", directions @ gram, directions)

@@ -58,10 +58,7 @@ class SampleOfRows(Protocol):
 
 
 class LocalRows:
-    """Rows in memory, centered; of sparse ones the mean is taken off without storing that.
-
-    They are X - L R' with few columns in L, the first of which are ones where R has the means.
-    """
+    """Rows in memory, centered: X - L R' with few columns in L, ones for means not taken off X."""
 
     def __init__(
         self, X: Any, left: Array, right: Array, squares: Array, weight: Array | None = None

@@ -140,10 +140,7 @@ class FitData:
 
 
 class ExplainedCurve:
-    """Share of the total variance that linear regression on the first 1, 2, ... features explains.
-
-    The last answer is remembered, for whoever asks for the same features or the first of them.
-    """
+    """Share of the total variance that regression on the first 1, 2, ... features explains."""
 
     def __init__(self, scatter: Scatter, place: Indices) -> None:
         self._scatter = scatter
@@ -161,10 +158,7 @@ class ExplainedCurve:
 
 @dataclass(frozen=True)
 class ColumnProblem:
-    """The columns that may be selected, in the order in which they are solved.
-
-    Columns that are never kept are left out, as if they were not there.
-    """
+    """The columns that may be selected, without those never kept, in the order they are solved."""
 
     scatter: Scatter
     order: Indices

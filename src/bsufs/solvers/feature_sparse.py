@@ -31,10 +31,7 @@ def largest(values: Array, count: int) -> Indices:
 def feature_sparse_subspace(
     scatter: Scatter, eigenvalues: Array, eigenvectors: Array, n_features: int, max_iter: int = 20
 ) -> Solution:
-    """Maximize tr(W'SW) over frames with few non-zero rows, given the m leading eigenpairs of S.
-
-    Without iterations the result is the start, which is exact for rank(S) <= m.
-    """
+    """Maximize tr(W'SW) over frames with few non-zero rows, given the m leading eigenpairs of S."""
     m = eigenvalues.size
     features = largest((eigenvectors**2) @ eigenvalues, n_features)
     W, explained = _leading_frame(scatter, features, m)

@@ -88,11 +88,7 @@ def _dense_step(S: Array, eta: float) -> _Step:
 
 
 def _factored_step(Xc: Array, rank: int, eta: float) -> _Step:
-    """Return the step that has Omega as its eigenvectors.
-
-    By the Woodbury identity the symmetric part of the update is, with E = diag(shrink),
-    (E Y'Y + Y'Y E + eta E Y'Y E - eta E) / 2.
-    """
+    """Return the step that has Omega as its eigenvectors, by the Woodbury identity."""
     d = Xc.shape[1]
 
     def step(diagonal: Array) -> tuple[Array, Array, float]:
