@@ -3,8 +3,6 @@
 Dask is an optional package: it is imported by the first call, for whoever has a Dask collection.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Some eigenpairs of symmetric matrices, solves by the Cholesky factor, and sums over groups."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -22,13 +20,10 @@ _MAX_RESTARTS = 40
 
 
 def some_eigenpairs(A: Array, first: int, last: int) -> tuple[Array, Array]:
-    """Return eigenpairs number `first` to `last`, counted from 0 in ascending order.
-
-    LAPACK's routine for a range of eigenvalues may return too few pairs, without an error, where
-    eigenvalues repeat; then all pairs are computed and the range is cut out.
-    """
+    """Return eigenpairs number `first` to `last`, counted from 0 in ascending order."""
     count = last - first + 1
     values, vectors = linalg.eigh(A, subset_by_index=[first, last], check_finite=False)
+    # LAPACK may return too few pairs, without an error, where eigenvalues repeat.
     if values.size != count or not np.isfinite(values).all():
         values, vectors = linalg.eigh(A, driver="evd", check_finite=False)
         values, vectors = values[first : last + 1], vectors[:, first : last + 1]
@@ -40,9 +35,8 @@ def largest_eigenpairs(
 ) -> tuple[Array, Array]:
     """Return the largest eigenpairs, descending, of a symmetric matrix known by its products.
 
-    The matrix is formed and decomposed if it is small or many pairs are wanted. Eigenvalues over
-    many orders of magnitude can leave no gap for Lanczos to converge by; then it is formed, too,
-    where d is moderate.
+    The matrix is formed and decomposed if it is small or many pairs are wanted, and where
+    eigenvalues over many orders of magnitude leave no gap for Lanczos to converge by.
     """
     if count == 0:
         return np.empty(0), np.empty((d, 0))

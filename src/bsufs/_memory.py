@@ -1,7 +1,5 @@
 """How much memory there is or an object takes, and sizes in words that people write and read."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re
@@ -41,11 +39,7 @@ def size_in_words(n_bytes: float) -> str:
 
 
 def available_memory() -> int:
-    """Return how many bytes this process can still take without swapping.
-
-    The least of what the machine has free, what the limits of the control groups leave (containers,
-    batch systems), and what the limit on the address space leaves.
-    """
+    """Return how many bytes this process can still take without swapping, whatever limits it."""
     known = [_free_on_the_machine(), *_left_by_groups(), _left_of_address_space()]
     return max(0, min(size for size in known if size is not None))
 

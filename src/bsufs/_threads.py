@@ -4,8 +4,6 @@ There more threads wait for each other longer than they work, on a busy machine 
 A fit only ever lowers the limit, so that a lower one of the caller's holds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache

@@ -4,8 +4,6 @@ Nothing here keeps an array of n x n numbers. Neighbors are exact, and samples a
 taken in the order of their rows, which scikit-learn's searches do not promise.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,11 +29,10 @@ class Neighbors:
     squared_distances: Array
     mean_distance: float = float("nan")
 
-    def others(self, *, reference: bool = False) -> Neighbors:
-        """Return the neighbors without the sample itself, one fewer for each sample.
+    def others(self, *, reference: bool = False) -> "Neighbors":
+        """Return the neighbors without the sample, or the last where duplicates crowd it out.
 
-        A sample that duplicates have crowded out of its own list gives up its last neighbor. The
-        reference implementations take the first for the sample, be it a duplicate.
+        The reference implementations take the first for the sample, be it a duplicate.
         """
         n, count = self.indices.shape
         dropped = self.indices == np.arange(n)[:, None]
@@ -71,15 +68,6 @@ def nearest_samples(X: Any, count: int, *, with_mean_distance: bool = False) -> 
     Samples at equal distance come in the order of their rows, so a duplicate in an earlier row
     comes before the sample itself. X may be sparse; the mean of all distances is computed on the
     way if it is wanted.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bsufs.graphs import nearest_samples
-    >>> nearest_samples(np.array([[0.0], [1.0], [2.0]]), 2).indices
-    array([[0, 1],
-           [1, 0],
-           [2, 1]])
     """
     n = X.shape[0]
     if not 1 <= count <= n:

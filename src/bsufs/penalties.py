@@ -10,8 +10,6 @@ which :func:`shrink_factor` solves. All of it is done in dimensionless numbers, 
 nor tiny arguments overflow.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from numbers import Real

@@ -4,8 +4,6 @@ A frame is a d x m matrix W with W'W = I; the set of them is the Stiefel manifol
 metric is the Frobenius inner product throughout.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import linalg
 
@@ -19,22 +17,12 @@ _POLISHABLE = 1e8
 
 
 def polar_factor(B: Array) -> Array:
-    """Return the frame W that maximizes <B, W>: the polar factor of a tall matrix.
+    """Return the frame W that maximizes <B, W>: the polar factor of a tall, finite matrix.
 
     For full column rank it is unique, W = B (B'B)^(-1/2), and comes from the m x m Gram matrix,
     ten times cheaper than a singular value decomposition of B. Ill-conditioned, rank-deficient
     and badly scaled matrices take the decomposition; the maximizer is then not unique, and the
-    one returned is the same for the same input.
-
-    Parameters
-    ----------
-    B : array of shape (d, m), d >= m
-        Any finite matrix.
-
-    Returns
-    -------
-    array of shape (d, m)
-        An orthonormal frame: W'W = I to 1e-12.
+    one returned is the same for the same input. W'W = I to 1e-12.
 
     Examples
     --------
@@ -81,10 +69,7 @@ def symmetric_part(A: Array) -> Array:
 
 
 def tangent_projection(W: Array, Z: Array) -> Array:
-    """Project Z orthogonally onto the tangent space of the Stiefel manifold at W.
-
-    The tangent space is {M : W'M + M'W = 0}; the projection is Z - W sym(W'Z).
-    """
+    """Project Z onto the tangent space {M : W'M + M'W = 0} at W, to Z - W sym(W'Z)."""
     return Z - W @ symmetric_part(W.T @ Z)
 
 
@@ -100,11 +85,7 @@ def retraction_factor(B: Array) -> Array:
 
 
 def flip_signs(W: Array) -> Array:
-    """Sign each column so that its entry of largest modulus is positive.
-
-    Eigenvectors have no sign of their own; this rule gives them one that does not depend on the
-    routine that found them.
-    """
+    """Sign each column so that its entry of largest modulus is positive."""
     if W.size == 0:
         return W
     peaks = W[np.abs(W).argmax(axis=0), np.arange(W.shape[1])]

@@ -1,7 +1,5 @@
 """How well clusters agree with classes: every function here needs the labels."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

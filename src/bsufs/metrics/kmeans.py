@@ -5,8 +5,6 @@ single precision; only samples for which that leaves a doubt are looked at in do
 the sums of the clusters are updated by the samples that moved.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

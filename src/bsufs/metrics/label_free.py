@@ -1,7 +1,5 @@
 """How good a selection of features is by the data alone: nothing here ever sees the labels."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -186,10 +184,7 @@ def nogueira_stability(
 def clustering_similarities(
     one: NDArray[Any], others: NDArray[Any], measure: Measure = "nmi", weight: Array | None = None
 ) -> Array:
-    """Return how alike a clustering is to each of several others (rows), all numbered from 0.
-
-    Weights of samples count for mutual information alone.
-    """
+    """Return how alike a clustering is to each of several others (rows), all numbered from 0."""
     # As scikit-learn, but all pairs at once: one by one they would cost more than k-means does.
     runs, rows, columns = len(others), int(one.max()) + 1, int(others.max()) + 1
     cells = (np.arange(runs)[:, None] * rows + one) * columns + others

@@ -11,8 +11,6 @@ A `Scatter` is of the kind that suits the data:
 by pairwise updates of mean and S that stay exact when the mean dwarfs the deviation.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

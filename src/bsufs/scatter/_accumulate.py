@@ -1,7 +1,5 @@
 """Mean and scatter of rows that arrive in batches, in units that neither overflow nor vanish."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -53,11 +51,7 @@ class ScatterAccumulator:
     def add(
         self, X: NDArray[Any] | Beside, sample_weight: Array | None = None, *, tall: bool = False
     ) -> None:
-        """Take in a batch of rows, which may be kept: hand in a copy if it will be written to.
-
-        `tall` tells that there will be at least as many rows as features, so that keeping rows
-        would be in vain.
-        """
+        """Take in rows, which may be kept; `tall` tells that there will be as many as features."""
         if sample_weight is not None and not sample_weight.all():
             X, sample_weight = X[sample_weight > 0], sample_weight[sample_weight > 0]
         if X.shape[0] == 0:
@@ -76,7 +70,7 @@ class ScatterAccumulator:
             self._widen(slice(None), low, high)
             self._choose_unit(max(-float(low.min()), float(high.max())))
 
-    def merge(self, other: ScatterAccumulator) -> None:
+    def merge(self, other: "ScatterAccumulator") -> None:
         """Take in the rows of another accumulator, which is not changed, as further batches."""
         if self.n_features != other.n_features:
             raise ValueError(

@@ -6,8 +6,6 @@ n. (The paper's X is the transpose of ours.) A solver multiplies with S, asks fo
 diagonal and its leading eigenvectors, and never learns which kind it holds.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from abc import ABC, abstractmethod
@@ -82,7 +80,7 @@ class Scatter(ABC):
         """Return S[rows, columns] without the factor; rows and columns are indices or slices."""
 
     @abstractmethod
-    def _restricted(self, features: Indices) -> Scatter:
+    def _restricted(self, features: Indices) -> "Scatter":
         """Return the operator of some columns, without the factor."""
 
     @abstractmethod
@@ -115,7 +113,7 @@ class Scatter(ABC):
         """Return the centered rows, not to be changed, where the operator holds them."""
         return None
 
-    def restricted(self, features: Mask | Indices) -> Scatter:
+    def restricted(self, features: Mask | Indices) -> "Scatter":
         """Return S[features, features]; features are a mask, or numbers in the order wanted."""
         numbers: Any = np.flatnonzero(features) if features.dtype == bool else features
         other = self._restricted(numbers)
@@ -123,18 +121,18 @@ class Scatter(ABC):
         other.clearing = None if self.clearing is None else self.clearing.at(numbers)
         return other
 
-    def cleared(self, level: Array) -> Scatter:
+    def cleared(self, level: Array) -> "Scatter":
         """Return the operator of the first columns, cleared of what the others behind them explain.
 
-        `level` has an entry for each of the first columns: the weights of the mean that is taken
-        off each row before the regression, see `Clearing`. This operator is not to be used again.
+        `level` has the weights of the mean that is taken off each row first, see `Clearing`. This
+        operator is not to be used again.
         """
         other, clearing = self._cleared(level)
         other.factor, other.unit_exponent = self.factor, self.unit_exponent
         other.clearing = clearing
         return other
 
-    def _cleared(self, level: Array) -> tuple[Scatter, Clearing | None]:
+    def _cleared(self, level: Array) -> "tuple[Scatter, Clearing | None]":
         raise NotImplementedError
 
     def scaled(self, factor: float) -> Self:

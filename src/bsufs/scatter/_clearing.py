@@ -1,7 +1,5 @@
 """Clearing X of what is known of it: a common level of each row, and what regressors explain."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,15 +16,12 @@ _COLLINEAR = 1e-10
 
 @dataclass(frozen=True)
 class Clearing:
-    """X turned into X - (X level) e' - Z coefficients, where e marks the columns of a level.
-
-    The weights of a level sum to one; they are zero where no mean is taken off the row.
-    """
+    """X turned into X - (X level) e' - Z coefficients, where e marks the columns with a level."""
 
     level: Array
     coefficients: Array
 
-    def at(self, columns: Indices) -> Clearing:
+    def at(self, columns: Indices) -> "Clearing":
         """Return the same for some columns, among which are all with a level."""
         return Clearing(self.level[columns], self.coefficients[:, columns])
 

@@ -5,8 +5,6 @@ sums Y = sum_b X_b W_b of size n x m over the workers, and brings the rows X_b'Y
 frames, with an entry or a row per feature, are with the client; X and S never are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -129,7 +127,7 @@ class ColumnScatter(Scatter):
         after._squares = after.gathered(after.each(_sums_of_squares))
         return after, None
 
-    def beside(self, Z: Array) -> ColumnScatter:
+    def beside(self, Z: Array) -> "ColumnScatter":
         """Return the operator with centered regressors behind the columns."""
         behind = np.arange(self.shape[0], self.shape[0] + Z.shape[1])
         squares = np.concatenate([self._squares, _sums_of_squares(Z)])

@@ -1,7 +1,5 @@
 """S as a matrix, for d <= n, and as the product of the centered data with itself, for d > n."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -41,10 +39,10 @@ class DenseScatter(Scatter):
             return np.array(self.S[rows, columns])
         return np.array(self.S[np.ix_(rows, columns)])
 
-    def _restricted(self, features: Indices) -> DenseScatter:
+    def _restricted(self, features: Indices) -> "DenseScatter":
         return DenseScatter(self.S[np.ix_(features, features)], self.total_weight, self.max_rank)
 
-    def _cleared(self, level: Array) -> tuple[DenseScatter, Clearing]:
+    def _cleared(self, level: Array) -> "tuple[DenseScatter, Clearing]":
         S, clearing = clear_matrix(self.S, level)
         return DenseScatter(np.ascontiguousarray(S), self.total_weight, self.max_rank), clearing
 
@@ -98,10 +96,10 @@ class FactoredScatter(Scatter):
     def _block(self, rows: Any, columns: Any) -> Array:
         return (self.Xc[:, rows].T @ self.Xc[:, columns]).astype(np.float64, copy=False)
 
-    def _restricted(self, features: Indices) -> FactoredScatter:
+    def _restricted(self, features: Indices) -> "FactoredScatter":
         return FactoredScatter(self.Xc.take(features, axis=1), self.total_weight)
 
-    def _cleared(self, level: Array) -> tuple[FactoredScatter, Clearing]:
+    def _cleared(self, level: Array) -> "tuple[FactoredScatter, Clearing]":
         Xc, clearing = clear_rows(self.Xc, level)
         return FactoredScatter(Xc, self.total_weight), clearing
 
@@ -157,11 +155,7 @@ class FactoredScatter(Scatter):
 
 
 def gains_by_gram(columns: Array, gram: Array) -> Array:
-    """Return what each of some columns adds to what those before it explain of all columns.
-
-    Given the Gram matrix of the samples, G = Xc Xc', this needs no product with Xc: a direction u
-    in sample space explains ||Xc'u||^2 = u'Gu.
-    """
+    """Return what each column adds, by the Gram matrix G: a direction u explains u'Gu of them."""
     lower = ridged_cholesky(columns.T @ columns)
     directions = linalg.solve_triangular(lower, columns.T, lower=True, check_finite=False)
     return np.einsum("ij,ij->i", directions @ gram, directions)

@@ -1,11 +1,8 @@
 """The largest eigenpairs of a symmetric matrix or operator, as many as turn out to be wanted.
 
-How many are wanted is often known only from the eigenvalues themselves. One Krylov space serves
-until they are enough, where solving for 32, 64, 128 pairs in turn starts anew each time and spends
-most on pairs that nobody asked for.
+One Krylov space serves until they are enough, where solving for 32, 64, 128 pairs in turn would
+spend most on pairs that nobody asked for.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Callable
@@ -58,7 +55,7 @@ class Wanted:
         """Whether the eigenvalues decide how many are wanted."""
         return self.level > -math.inf or self.total < math.inf
 
-    def scaled(self, factor: float) -> Wanted:
+    def scaled(self, factor: float) -> "Wanted":
         """Return the same for a multiple of the operator."""
         return Wanted(self.most, self.level * factor, self.total * factor)
 
@@ -82,7 +79,7 @@ class Pairs:
     vectors: Array
     bound: float
 
-    def first(self, number: int) -> Pairs:
+    def first(self, number: int) -> "Pairs":
         """Return the first of them."""
         if number >= self.values.size:
             return self
@@ -91,10 +88,7 @@ class Pairs:
 
 
 def pairs_of_matrix(A: Array, wanted: Wanted) -> Pairs:
-    """Return the largest eigenpairs of a symmetric matrix, positive semidefinite but for rounding.
-
-    Up to a moderate size none is missed, however often an eigenvalue repeats.
-    """
+    """Return the largest eigenpairs of a symmetric matrix, semidefinite but for rounding."""
     size = A.shape[0]
     A = np.ascontiguousarray(A)
     # Half of a symmetric matrix is read from memory in less time than all of it.
@@ -117,11 +111,7 @@ def pairs_of_matrix(A: Array, wanted: Wanted) -> Pairs:
 
 
 def _are_largest(A: Array, found: Pairs, wanted: Wanted) -> bool:
-    """Tell whether what is left of a matrix without some pairs has no eigenvalue above theirs.
-
-    That is so where level I - A + V diag(values) V' has a Cholesky factor. Single precision tells
-    as much as is asked for.
-    """
+    """Tell whether level I - A + V diag(values) V' has a Cholesky factor, in single precision."""
     level = wanted.level
     if found.bound > level:
         level = float(found.values[-1]) * (1.0 + _SLACK)
@@ -272,16 +262,14 @@ class KrylovSpace:
 
 
 def _made_orthogonal(vectors: Array, basis: Array) -> Array:
-    """Take off vectors, in place, what they have of a basis, and return that.
-
-    Once more where little is left: what rounding left of the basis is large beside it.
-    """
+    """Take off vectors, in place, what they have of a basis, and return that."""
     shadow, lengths = np.zeros((basis.shape[1], vectors.shape[1])), np.linalg.norm(vectors, axis=0)
     for _ in range(3):
         before, more = lengths, basis.T @ vectors
         vectors -= basis @ more
         shadow += more
         lengths = np.linalg.norm(vectors, axis=0)
+        # Once more where little is left: what rounding left of the basis is large beside it.
         if (lengths > 0.5 * before).all():
             break
     return shadow

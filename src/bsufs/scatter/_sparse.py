@@ -1,7 +1,5 @@
 """S of a sparse X: the centering is done implicitly, and nothing is densified."""
 
-from __future__ import annotations
-
 import copy
 import itertools
 import math
@@ -31,17 +29,14 @@ _PRODUCTS_PER_PAIR, _DENSE_IS_FASTER = 8, 10
 
 @dataclass(frozen=True)
 class _LowRank:
-    """What is taken off centered rows: L (one row per sample) times R' (one column per feature).
-
-    `across` is Xc'L and `gram` L'L, with the weights of the rows.
-    """
+    """What is taken off centered rows: L R'; `across` is Xc'L and `gram` L'L, weighted."""
 
     left: Array
     right: Array
     across: Array
     gram: Array
 
-    def at(self, columns: Indices) -> _LowRank:
+    def at(self, columns: Indices) -> "_LowRank":
         return replace(self, right=self.right[columns], across=self.across[columns])
 
     def of_block(self, rows: Any, columns: Any) -> Array:
@@ -58,8 +53,7 @@ class SparseScatter(Scatter):
     """S of a sparse X, centered implicitly: S W = X'(X W) - mu (1'X W) and never a dense X.
 
     The non-zeros are shared with the caller's matrix where that is CSR of float64; only their
-    column numbers are copied, to bring the columns in order. Products run over blocks of rows, so
-    that beside X and the result there is no array as long as X. What the data are cleared of is
+    column numbers are copied. Products run over blocks of rows. What the data are cleared of is
     taken off the same way: Xc - L R' with few columns in L and R.
     """
 
@@ -103,10 +97,7 @@ class SparseScatter(Scatter):
         self._low_rank: _LowRank | None = None
 
     def without(self, level: Array, regressors: Array, sample_weight: Array | None) -> Scatter:
-        """Return the operator of the rows without their means and what regressors explain.
-
-        See `Scatter.cleared`; both are given as they come, rows without weight among them.
-        """
+        """Return the operator of the rows without their means and what regressors explain."""
         weight = self._weight
         Z = np.ldexp(regressors, -self.unit_exponent)
         if sample_weight is not None and not sample_weight.all():
@@ -127,11 +118,7 @@ class SparseScatter(Scatter):
         return other
 
     def _squared_deviations(self) -> Array:
-        """Return the diagonal of S, exactly zero for constant columns.
-
-        Stored entries and the zeros between them are summed apart, so that no large numbers are
-        subtracted from each other.
-        """
+        """Return the diagonal of S, exactly zero for constant columns."""
         n, d = self._X.shape
         squares, stored_weight = np.zeros(d), np.zeros(d)
         stored = np.zeros(d, dtype=np.intp)
@@ -152,6 +139,7 @@ class SparseScatter(Scatter):
                 deviations *= weight
                 stored_weight += np.bincount(columns, weight, minlength=d)
             squares += np.bincount(columns, deviations, minlength=d)
+        # The zeros apart from what is stored: no large numbers are subtracted from each other.
         squares += np.maximum(self.total_weight - stored_weight, 0.0) * self._mean**2
         varies |= (stored < n) & (sample != 0)
         # A column that varies keeps a trace of it, however much of it rounding has eaten.
@@ -168,7 +156,7 @@ class SparseScatter(Scatter):
             indptr = X.indptr[first : last + 1] - X.indptr[first]
             yield (slice(first, last), _csr(X.data[start:stop], X.indices[start:stop], indptr, d))
 
-    def _restricted(self, columns: Indices) -> SparseScatter:
+    def _restricted(self, columns: Indices) -> "SparseScatter":
         other = copy.copy(self)
         other.__dict__.pop("_memory", None)
         if columns.size == self.shape[0] == np.unique(columns).size:

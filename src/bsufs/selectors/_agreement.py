@@ -1,7 +1,5 @@
 """How many columns clusters need: the fewest that show a target as well as more of them would."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

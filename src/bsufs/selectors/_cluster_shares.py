@@ -1,7 +1,5 @@
 """How much of each column's variance lies between clusters of rows, beyond chance."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -60,10 +58,7 @@ class SampleOfRows(Protocol):
 
 
 class LocalRows:
-    """Rows in memory, centered; of sparse ones the mean is taken off without storing that.
-
-    They are X - L R' with few columns in L, the first of which are ones where R has the means.
-    """
+    """Rows in memory, centered: X - L R' with few columns in L, ones for means not taken off X."""
 
     def __init__(
         self, X: Any, left: Array, right: Array, squares: Array, weight: Array | None = None
@@ -78,7 +73,7 @@ class LocalRows:
         unit_exponent: int,
         weight: Array | None = None,
         cleared_of: tuple[Array, Array] | None = None,
-    ) -> LocalRows:
+    ) -> "LocalRows":
         """Center rows, in units of two to some power, cleared of some L R' first."""
         # What centering leaves of a constant column is rounding, of which a share means nothing.
         varying = varying_columns(X)
@@ -109,7 +104,7 @@ class LocalRows:
         return cls(X, left, right, np.where(varying, squares, 0.0), weight)
 
     @classmethod
-    def centered(cls, Xc: Array, squares: Array) -> LocalRows:
+    def centered(cls, Xc: Array, squares: Array) -> "LocalRows":
         """Take rows that are centered, and the sums of squares of their columns."""
         return cls(Xc, np.empty((Xc.shape[0], 0)), np.empty((Xc.shape[1], 0)), squares)
 

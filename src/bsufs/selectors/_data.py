@@ -1,7 +1,5 @@
 """The data of a fit, and what follows from them alone: each thing computed once, when asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -111,25 +109,25 @@ class FitData:
         return clearing.at(self.place).parts(self.X, self.regressors)
 
     @cached_property
-    def cleared(self) -> FitData:
+    def cleared(self) -> "FitData":
         """The cleared columns as data of their own, for whoever looks at all of X."""
         if self.nuisance is None:
             return self
         columns = self.columns(slice(None))
         return FitData(columns, self.sample_weight, self.names, groups=self.groups)
 
-    def part(self, rows: Indices) -> FitData:
+    def part(self, rows: Indices) -> "FitData":
         """Return some of the rows."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         nuisance = None if self.nuisance is None else self.nuisance.part(rows)
         return FitData(self.X[rows], weight, self.names, nuisance, self.groups)
 
     @cached_property
-    def explained_curve(self) -> ExplainedCurve:
+    def explained_curve(self) -> "ExplainedCurve":
         """Given features, the share of the total variance that the first 1, 2, ... explain."""
         return ExplainedCurve(self.scatter, self.place)
 
-    def some_rows(self, sample: RowSample, problem: ColumnProblem) -> SampleOfRows:
+    def some_rows(self, sample: RowSample, problem: "ColumnProblem") -> SampleOfRows:
         """Return a sample of the rows, with the columns of a problem."""
         scatter, weight = problem.scatter, self.sample_weight
         rows = scatter.centered_rows()
@@ -142,10 +140,7 @@ class FitData:
 
 
 class ExplainedCurve:
-    """Share of the total variance that linear regression on the first 1, 2, ... features explains.
-
-    The last answer is remembered, for whoever asks for the same features or the first of them.
-    """
+    """Share of the total variance that regression on the first 1, 2, ... features explains."""
 
     def __init__(self, scatter: Scatter, place: Indices) -> None:
         self._scatter = scatter
@@ -163,10 +158,7 @@ class ExplainedCurve:
 
 @dataclass(frozen=True)
 class ColumnProblem:
-    """The columns that may be selected, in the order in which they are solved.
-
-    Columns that are never kept are left out, as if they were not there.
-    """
+    """The columns that may be selected, without those never kept, in the order they are solved."""
 
     scatter: Scatter
     order: Indices
@@ -175,7 +167,7 @@ class ColumnProblem:
     explained_curve: ExplainedCurve
 
     @classmethod
-    def of(cls, data: FitData, barred: Mask) -> ColumnProblem:
+    def of(cls, data: FitData, barred: Mask) -> "ColumnProblem":
         """Return the problem of some data without the columns that are barred."""
         if not barred.any():
             everything = np.arange(data.order.size)

@@ -1,7 +1,5 @@
 """A sample of rows that does not depend on how they come: all at once or in batches."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

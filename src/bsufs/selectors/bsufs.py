@@ -1,7 +1,5 @@
 """BSUFS: PCA with a row penalty and an element penalty, as a feature selector."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real

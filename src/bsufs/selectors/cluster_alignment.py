@@ -1,7 +1,5 @@
 """ClusterAlignment: columns in which the clusters of the leading components show."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral

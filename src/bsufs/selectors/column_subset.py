@@ -1,7 +1,5 @@
 """Column subset selection, greedy or by pivoted QR."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """NeighborAlignment: columns in which the rows have the neighbors that they have in all columns."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any

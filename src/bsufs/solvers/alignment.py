@@ -1,7 +1,5 @@
 """Greedy kernel alignment: the columns in which a given structure of the samples shows best."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -8,8 +8,6 @@ Minimizes, over orthonormal W and free U, V::
 A penalty that is absent takes its variable with it: minimizing over an unpenalized U gives U = W.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

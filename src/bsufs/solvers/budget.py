@@ -1,7 +1,5 @@
 """Picks that cost something: how much each is worth, and which can still be paid."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +17,7 @@ class Budget:
     costs: Array
     total: float
 
-    def of(self, which: Indices) -> Budget:
+    def of(self, which: Indices) -> "Budget":
         """Return the same for some of the columns or groups."""
         return Budget(self.costs[which], self.total)
 

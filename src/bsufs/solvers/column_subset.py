@@ -5,8 +5,6 @@ already picked: the greedy rule takes the column whose direction explains most o
 ||E'e_j||^2 / ||e_j||^2; pivoted QR takes the longest residual, the largest ||e_j||^2.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import linalg
 

@@ -1,7 +1,5 @@
 """Principal components: how many to take, as a start, and weights in the units of their scatter."""
 
-from __future__ import annotations
-
 import math
 from numbers import Integral
 
@@ -115,9 +113,7 @@ def in_units_of_data(unit_exponent: int, values: Array | float) -> Array:
 def common_level_in_words(scatter: Scatter, in_shell: bool = False) -> str | None:
     """Return a sentence where the first component is a level that nearly all columns share.
 
-    That is: it has more than a quarter of the variance, more than 95 % of its loadings (by absolute
-    value) are of one sign, and it is spread over more than half of the columns that vary, by the
-    participation ratio 1 / sum of v_j^4 of its unit vector v. None where it is not.
+    It is spread by the participation ratio 1 / sum of v_j^4 of its unit vector v.
     """
     n_varying, total = int(np.count_nonzero(scatter.diagonal())), scatter.trace()
     if n_varying < _FEWEST_COLUMNS:

@@ -7,8 +7,6 @@ the low-rank proxy P = AW (W'AW)^+ W'A, which lies below A and touches it at W, 
 for P exactly can only raise the objective.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import linalg
 
@@ -33,10 +31,7 @@ def largest(values: Array, count: int) -> Indices:
 def feature_sparse_subspace(
     scatter: Scatter, eigenvalues: Array, eigenvectors: Array, n_features: int, max_iter: int = 20
 ) -> Solution:
-    """Maximize tr(W'SW) over frames with few non-zero rows, given the m leading eigenpairs of S.
-
-    Without iterations the result is the start, which is exact for rank(S) <= m.
-    """
+    """Maximize tr(W'SW) over frames with few non-zero rows, given the m leading eigenpairs of S."""
     m = eigenvalues.size
     features = largest((eigenvectors**2) @ eigenvalues, n_features)
     W, explained = _leading_frame(scatter, features, m)

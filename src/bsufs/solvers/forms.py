@@ -6,8 +6,6 @@ eigenvectors would find nothing else. Restricted to the row space of the data th
 well posed as for many samples.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -24,10 +22,7 @@ _RANK_TOLERANCE = 1e-9
 
 
 class QuadraticForm(ABC):
-    """A symmetric d x d matrix M that lives in a space of some dimension.
-
-    No eigenvalue of M is below `lower_bound`.
-    """
+    """A symmetric d x d matrix M in a space of some dimension, with a bound on eigenvalues."""
 
     n_features: int
     dimension: int
@@ -39,10 +34,7 @@ class QuadraticForm(ABC):
 
     @abstractmethod
     def inverse(self, diagonal: Array) -> Map:
-        """Return the map b -> (M + diag(diagonal))^(-1) b.
-
-        Raises ``numpy.linalg.LinAlgError`` unless M + diag(diagonal) is found positive definite.
-        """
+        """Return the map b -> (M + diag(diagonal))^(-1) b; LinAlgError unless positive definite."""
 
 
 class DenseForm(QuadraticForm):
@@ -114,10 +106,7 @@ class FactoredForm(QuadraticForm):
 
 
 class RowSpaceForm(QuadraticForm):
-    """A form that lives in a subspace: M = V K V', and infinite outside the span of V.
-
-    Its lowest eigenvectors are thus the lowest ones within the span.
-    """
+    """A form that lives in a subspace: M = V K V', and infinite outside the span of V."""
 
     def __init__(self, K: Array, basis: Array) -> None:
         self.K = K
@@ -129,16 +118,13 @@ class RowSpaceForm(QuadraticForm):
         return self.basis @ (self.K @ (self.basis.T @ W))
 
     def inverse(self, diagonal: Array) -> Map:
-        """Return the map b -> (M + diag(diagonal))^(-1) b, M restricted to the span."""
+        """Return the map b -> (M + diag(diagonal))^(-1) b."""
         inside = cholesky_solver(self.K + (self.basis.T * diagonal) @ self.basis)
         return lambda b: self.basis @ inside(self.basis.T @ b)
 
 
 def centered(X: Array) -> Array:
-    """Return the columns minus their means, in units in which squares stay in range.
-
-    Columns that are constant become exact zeros.
-    """
+    """Return the columns minus their means, constant ones exactly zero, in safe units."""
     constant = (X[0] == X).all(axis=0)
     X = in_safe_units(X)
     Xc: Array = np.ascontiguousarray(X - X.mean(axis=0))
@@ -155,11 +141,7 @@ def short_root(X: Array) -> Array:
 
 
 def row_space(X: Array) -> Array | None:
-    """Return an orthonormal basis of the span of the centered samples; None for the whole space.
-
-    Whether a direction belongs to it is decided on standardized columns, so that the unit of a
-    column does not matter.
-    """
+    """Return an orthonormal basis of the span of the centered samples; None for the whole space."""
     d = X.shape[1]
     Xc = centered(X)
     lengths = np.linalg.norm(Xc, axis=0)

@@ -8,8 +8,6 @@ by turns: Q is a polar factor, alpha has a closed form, and W solves a ridge pro
 majorize the row penalty. Each turn is an exact minimization, so the objective cannot rise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -46,11 +44,7 @@ class ElasticNet:
         return float(self.gamma * (alpha**self.u * ridge + self.s * (1.0 - alpha) ** self.u * row))
 
     def stationary_share(self, ridge: float, row: float) -> float:
-        """Return the alpha at which the slope of the penalty vanishes.
-
-        It is a minimizer for u > 1; for u < 1 the penalty is concave in alpha and it is the
-        maximizer.
-        """
+        """Return the alpha at which the slope vanishes: the minimizer for u > 1, else maximizer."""
         if ridge <= 0.0:
             return 0.0 if self.u < 1 else 1.0
         with np.errstate(over="ignore", divide="ignore"):
@@ -71,10 +65,7 @@ class ElasticNet:
 
 
 def _ridge_step(scatter: Scatter, X: Array, reference: bool) -> RidgeStep:
-    """Return the step W = (S + diag(weights))^(-1) S Q.
-
-    The public code adds a ridge, and for a wide X two of the factors of S are not centered.
-    """
+    """Return the step W = (S + diag(weights))^(-1) S Q."""
     n, d = X.shape
     if not reference or n > d:
         form, ridge = scatter_form(scatter, X), 0.001 if reference else 0.0

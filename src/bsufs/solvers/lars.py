@@ -10,8 +10,6 @@ there is no intercept. (scikit-learn's `lars_path` would need the d x d Gram mat
 takes no sparse X.)
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -100,10 +98,9 @@ def lars(
     ridge: float = 0.0,
     ridge_in_correlations: bool = True,
 ) -> Array:
-    """Follow the lasso path until a number of variables is active; return the coefficients.
+    """Follow the lasso path from the correlations X'y until a number of variables is active.
 
-    It starts at the correlations X'y. Of X only X'X matters after that: any matrix with the same
-    products will do.
+    Of X only X'X matters after that: any matrix with the same products will do.
     """
     d = X.shape[1]
     ridge_in_slopes = ridge if ridge_in_correlations else 0.0

@@ -1,7 +1,5 @@
 """Distances in units of the differences between near neighbors."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import linalg
 

@@ -10,8 +10,6 @@ non-negative matrices, an entry is multiplied by the root of their ratio, which 
 non-negative and leaves it alone where the gradient vanishes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -29,11 +27,7 @@ Split = Callable[[Array], tuple[Array, Array]]
 
 
 def elementwise_split(A: Array) -> Split:
-    """Split A'A into its positive and its negative entries, as d x d matrices.
-
-    For n < d the negative ones are not kept: their product is that of the positive ones minus
-    A'(A H), which costs O(n d m).
-    """
+    """Split A'A into its positive and its negative entries, as d x d matrices."""
     n, d = A.shape
     K = A.T @ A
     negative = None if n < d else np.maximum(-K, 0.0)
@@ -51,8 +45,7 @@ def elementwise_split(A: Array) -> Split:
 def factor_split(A: Array) -> Split:
     """Split A'A by the positive and negative entries of A itself; no d x d matrix.
 
-    With A = P - N entry by entry, A'A = (P'P + N'N) - (P'N + N'P). Both parts are larger than those
-    of the elementwise split, so steps are shorter, but a step costs O(n d m).
+    With A = P - N entry by entry, A'A = (P'P + N'N) - (P'N + N'P): longer parts, shorter steps.
     """
     P, N = np.maximum(A, 0.0), np.maximum(-A, 0.0)
 

@@ -1,7 +1,5 @@
 """Which columns tell the near neighbors of each row from the rows a little further away."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

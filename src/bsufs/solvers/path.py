@@ -8,8 +8,6 @@ for every k, and no weight has to be guessed. Since the rows shrink by a constan
 path costs about ten products with S. While many rows remain, a step does the work of four.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -219,10 +217,7 @@ class _Remaining:
 
 
 class _Contest:
-    """Which rows can be eliminated, and how many of them are to remain after the step.
-
-    With groups, rows are penalized, eliminated and counted by the group.
-    """
+    """Which rows, or groups of rows, can be eliminated, and how many remain after the step."""
 
     def __init__(
         self, d: int, m: int, forced: Mask | None, barred: Mask | None, groups: Indices | None
@@ -290,11 +285,7 @@ class _Contest:
 
 
 def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
-    """Order rows so that each explains most of what those before it leave of all features.
-
-    The frame over the last rows is nearly square, and the norms of its rows nearly equal: they have
-    no more to say. Forced rows come first.
-    """
+    """Order rows so that each explains most of what those before it leave; forced ones first."""
     across = scatter.rows(rows)
     among = across[:, rows]
     floor = 1e-10 * among.diagonal()
@@ -317,10 +308,7 @@ def _by_regression(scatter: Scatter, rows: Indices, forced: Mask) -> Indices:
 
 
 def _largest(norms: Array, competing: Mask, count: int) -> tuple[Mask, float]:
-    """Return the `count` competing rows of largest norm, earlier ones first in a tie.
-
-    Also returns the largest norm among the other competing rows.
-    """
+    """Return the `count` competing rows of largest norm, and the largest norm among the others."""
     # A partition instead of a sort: with many millions of rows this is what takes time.
     keys = np.where(competing, -norms, np.inf)
     alive = np.zeros(norms.size, dtype=bool)

@@ -11,8 +11,6 @@ eigenvalues, since sym(...) is then a matrix of which half of the 2 rank(Xc) eig
 positive, minus a positive diagonal.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -90,11 +88,7 @@ def _dense_step(S: Array, eta: float) -> _Step:
 
 
 def _factored_step(Xc: Array, rank: int, eta: float) -> _Step:
-    """Return the step that has Omega as its eigenvectors.
-
-    By the Woodbury identity the symmetric part of the update is, with E = diag(shrink),
-    (E Y'Y + Y'Y E + eta E Y'Y E - eta E) / 2.
-    """
+    """Return the step that has Omega as its eigenvectors, by the Woodbury identity."""
     d = Xc.shape[1]
 
     def step(diagonal: Array) -> tuple[Array, Array, float]:

@@ -1,7 +1,5 @@
 """Ranking by survival on the sparsity path, for every selector that wants it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +47,7 @@ class ScaledModel:
         beta_element: float,
         tau: float,
         relative: bool,
-    ) -> ScaledModel:
+    ) -> "ScaledModel":
         """Translate the weights of `BSUFS` for data with a given leading eigenvalue."""
         shrink = 1.0
         if relative:

@@ -12,8 +12,6 @@ eigenvalues that matter. A shift just below the lowest eigenvalue keeps them apa
 is below is proved by the Cholesky factor.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import numpy as np
@@ -50,11 +48,7 @@ def lowest_eigenvectors(
 def _shifted_inverse(
     form: QuadraticForm, diagonal: Array, guess: float | None
 ) -> tuple[float, Map]:
-    """Return a shift below the lowest eigenvalue, and the map that solves with the shifted matrix.
-
-    The guess comes first; then the bound that Weyl's inequality gives, at a distance that keeps
-    the factor well conditioned, further and further off should rounding demand it.
-    """
+    """Return a shift below the lowest eigenvalue, and the map that solves with the rest."""
     smallest = float(diagonal.min())
     bound = form.lower_bound + smallest
     margin = 0.01 * abs(form.lower_bound) + 0.1 * abs(smallest)

@@ -9,8 +9,6 @@ subject to X = XZ + E, with a copy J of Z that carries the nuclear norm. Z, J an
 dense n x n matrices.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the iterative methods return, and when they stop."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +18,7 @@ class Solution:
 
 
 class History:
-    """The values of an objective, watched until two in a row differ by less than `tol`.
-
-    A first value counts as no iteration; with a `tol` of None nothing stops early.
-    """
+    """The values of an objective, watched until two in a row differ by less than `tol`."""
 
     def __init__(self, tol: float | None, first: float | None = None) -> None:
         self.tol = tol

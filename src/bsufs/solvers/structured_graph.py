@@ -8,8 +8,6 @@ one block at a time. The weight of the last term is doubled while the graph has 
 and halved while it has more, until it has c.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

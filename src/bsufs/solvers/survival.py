@@ -1,7 +1,5 @@
 """Ranking rows by survival: how long a row stayed alive, then how large it was."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bsufs._typing import Array, Indices, Mask

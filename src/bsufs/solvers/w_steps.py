@@ -6,8 +6,6 @@ constant. A W-step takes a frame with its product S W and gives back a better fr
 product.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -122,8 +120,7 @@ def _truncated_cg(
 ) -> tuple[Array, Array, float, bool]:
     """Solve the trust-region model by Steihaug-Toint conjugate gradients.
 
-    Returns the step, its product with S, the value of the model there, and whether it ended on the
-    boundary.
+    Returns the step, its product with S, the model there, and whether it ended on the boundary.
     """
     curvature = symmetric_part(W.T @ (-2.0 * SW - L))
     d, m = W.shape
