@@ -214,6 +214,17 @@ def test_order_and_units_do_not_matter(Selector):
         np.testing.assert_array_equal(turned.fit(X * factor).ranking_, expected)
 
 
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("Selector", FLAGSHIPS)
+def test_units_do_not_matter_on_dask(Selector, shape, factor):
+    X, z = some_data(*shape)
+    selector = Selector(4, adjust_for=z)
+    expected = selector.fit(X).ranking_
+    chunked = da.from_array(factor * X, chunks=(11, 13))
+    np.testing.assert_array_equal(selector.fit(chunked).ranking_, expected)
+
+
 @pytest.mark.parametrize("Selector", FLAGSHIPS)
 @pytest.mark.parametrize("center_rows", [False, True])
 def test_a_weight_counts_like_copies(Selector, center_rows):

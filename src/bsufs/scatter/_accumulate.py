@@ -93,6 +93,10 @@ class ScatterAccumulator:
         if self._S is not None or self.n_rows >= self.n_features:
             self._fold_kept_rows()
 
+    def largest(self, n_columns: int) -> float:
+        """Return the size of the largest entry of the first columns."""
+        return float(max(self._high[:n_columns].max(), -self._low[:n_columns].min()))
+
     def _widen(self, columns: Any, low: NDArray[Any], high: NDArray[Any]) -> None:
         """Note the smallest and largest entries of some columns."""
         self._low[columns] = np.minimum(self._low[columns], low)

@@ -124,6 +124,20 @@ class DaskData(FitData):
 
     def _rows_summed(self) -> tuple[Indices, Scatter]:
         """Return an order of the columns, and S in it with the regressors behind."""
+        facts = self._row_facts()
+        if facts.wrong is not None:
+            raise facts.wrong.error(self.names)
+        exponent = safe_unit_exponent(facts.sums.largest(self.n_features))
+        if exponent and self._Z.size:
+            # Beside columns of another size all that regressors explain is lost in rounding.
+            self._Z = np.ldexp(self._Z, exponent)
+            facts = self._row_facts()
+        order = np.argsort(facts.key, kind="stable")
+        behind = np.arange(order.size, order.size + self._Z.shape[1])
+        wanted = np.concatenate([order, self._known.named(order), behind])
+        return order, facts.sums.scatter().restricted(wanted)
+
+    def _row_facts(self) -> "_RowFacts":
         weight, Z = self.sample_weight, self._Z
         # The key of a column weighs every row by its number, so a block must know its first one.
         parts = [
@@ -137,12 +151,7 @@ class DaskData(FitData):
             for block, rows in self._blocks_with_rows()
         ]
         (facts,) = compute([merged(parts, _merged_facts)])
-        if facts.wrong is not None:
-            raise facts.wrong.error(self.names)
-        order = np.argsort(facts.key, kind="stable")
-        behind = np.arange(order.size, order.size + Z.shape[1])
-        wanted = np.concatenate([order, self._known.named(order), behind])
-        return order, facts.sums.scatter().restricted(wanted)
+        return facts
 
     def _blocks_with_rows(self) -> Iterator[tuple[Any, slice]]:
         ends = itertools.accumulate(self._lengths)
