@@ -266,7 +266,10 @@ class Preparation:
             scaled = values.copy()
             scaled.data *= (1.0 / self.scales[places])[scaled.indices]
             return scaled
-        return (values - self.means[places]) / self.scales[places]
+        # In two steps, so that there is one copy.
+        scaled = values - self.means[places]
+        scaled /= self.scales[places]
+        return scaled
 
 
 def _filled(values: Any, medians: Array) -> Any:
