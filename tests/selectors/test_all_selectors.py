@@ -68,6 +68,15 @@ def test_a_selector_of_ones_own_keeps_them_too():
         Smallest("many").fit([[1.0, 5.0], [2.0, 6.0]])
 
 
+@pytest.mark.parametrize("name", ["BSUFS", "ClusterAlignment", "ColumnSubset", "NeighborAlignment"])
+def test_scores_fall_with_the_rank_also_of_duplicates_and_constants(name):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 3)) @ rng.standard_normal((3, 8)) + rng.standard_normal((80, 8))
+    X = np.column_stack([X, X[:, 0], np.full(80, 7.0), -2 * X[:, 1], np.zeros(80)])
+    selector = all_selectors()[name](4).fit(X)
+    assert np.all(np.diff(selector.scores_[np.argsort(selector.ranking_)]) <= 0)
+
+
 @pytest.mark.parametrize("selector", [BSUFS(3), ClusterAlignment(3), NeighborAlignment(3)])
 @pytest.mark.parametrize("n_rows", [7, 31, 200])
 def test_the_same_copy_of_a_column_is_kept_in_batches(selector, n_rows):

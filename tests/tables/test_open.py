@@ -486,13 +486,26 @@ def test_rows_may_be_the_features(tmp_path):
         open_table(tmp_path / "none.parquet", transpose=True)
 
 
+def test_rows_of_a_matrix_may_be_the_features(tmp_path):
+    X = np.arange(12.0).reshape(3, 4)
+    np.save(tmp_path / "t.npy", X)
+    np.savez(tmp_path / "t.npz", X=X, feature_names=np.array(list("abcd")), kind=np.arange(4))
+    savemat(tmp_path / "t.mat", {"X": X, "kind": np.arange(4), "part": np.arange(3)})
+    for name, carried in (("t.npy", []), ("t.npz", ["kind", ""]), ("t.mat", ["kind"])):
+        table = open_table(tmp_path / name, transpose=True, ignore=["kind"] if carried else [])
+        assert table.names == ("x0", "x1", "x2")
+        assert sorted(table.others.columns) == sorted(carried)
+        np.testing.assert_array_equal(table.values, X.T)
+    assert open_table(tmp_path / "t.npz", transpose=True).others[""].tolist() == list("abcd")
+
+
 def test_sparse_rows_may_be_the_features(tmp_path):
     X = sparse.csr_array(np.array([[7.0, 1, 0, 2], [8, 0, 3, 0], [9, 4, 0, 0]]))
     sparse.save_npz(tmp_path / "s.npz", X)
     table = open_table(tmp_path / "s.npz", transpose=True)
-    assert table.names == ("7.0", "8.0", "9.0")
+    assert table.names == ("x0", "x1", "x2")
     assert sparse.issparse(table.values)
-    np.testing.assert_array_equal(table.values.toarray(), X.toarray()[:, 1:].T)
+    np.testing.assert_array_equal(table.values.toarray(), X.toarray().T)
 
 
 def test_blanks_stand_between_the_cells_that_r_writes():

@@ -62,11 +62,14 @@ class Scored:
         cls, problem: ColumnProblem, best_first: Indices, auto_n_features: Callable[[Indices], int]
     ) -> Self:
         """Score the columns of a problem, given best first, from 1 down to 0."""
+        variances = problem.scatter.diagonal()
+        # Constant columns rank last, and so they score.
+        best_first = best_first[np.argsort(variances[best_first] <= 0, kind="stable")]
         scores = np.empty(best_first.size)
         scores[best_first] = 1.0 - np.arange(best_first.size) / best_first.size
         return cls(
             scores=problem.by_column(scores),
-            variances=problem.by_column(problem.scatter.diagonal()),
+            variances=problem.by_column(variances),
             position=problem.place,
             auto_n_features=auto_n_features,
             explained_curve=problem.explained_curve,

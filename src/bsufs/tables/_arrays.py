@@ -13,7 +13,7 @@ from scipy import sparse
 from bsufs._extras import needs
 from bsufs.tables._arrow import pa
 from bsufs.tables._files import RawFile, TableError, reading
-from bsufs.tables._rows import Rows, numbered_names
+from bsufs.tables._rows import ROW_NAMES, Rows, numbered_names
 
 # How a matrix of features is called where a file holds several.
 _USUAL_NAMES = ("X", "data", "fea")
@@ -97,21 +97,27 @@ class ArrayRows(Rows):
         yield pa.record_batch(arrays, names=list(names))
 
 
-def array_rows(file: RawFile, kind: str, array: str | None, names_from: str | None) -> ArrayRows:
-    """Return the rows of a file of arrays, of the one that was asked for."""
+def array_rows(
+    file: RawFile, kind: str, array: str | None, names_from: str | None, transpose: bool = False
+) -> ArrayRows:
+    """Return the rows of a file of arrays, of the one that was asked for.
+
+    An AnnData object is not transposed here: its rows have names that its columns can take.
+    """
     if kind in ANNDATA:
         return _anndata_rows(file, kind, array, names_from)
     if kind == ".npy":
-        return ArrayRows(file, _npy_matrix(file), {})
+        matrix = _npy_matrix(file)
+        return ArrayRows(file, matrix.T if transpose else matrix, {})
     if kind == ".npz":
-        return _npz_rows(file, array)
+        return _npz_rows(file, array, transpose)
     # SciPy's readers take a while to import.
     from bsufs._matlab import matlab_arrays
 
     needed = needs("reading MATLAB files not saved with '-v7'", "h5ad")
     with file.open() as stream, reading(file.source, "MATLAB"), needed:
         stored = matlab_arrays(stream)
-    return ArrayRows(file, *_chosen(file.source, stored, array))
+    return ArrayRows(file, *_chosen(file.source, stored, array, transpose))
 
 
 def _npy_matrix(file: RawFile) -> Any:
@@ -127,7 +133,7 @@ def _npy_matrix(file: RawFile) -> Any:
     return matrix
 
 
-def _npz_rows(file: RawFile, array: str | None) -> ArrayRows:
+def _npz_rows(file: RawFile, array: str | None, transpose: bool) -> ArrayRows:
     """Read a matrix and the vectors beside it, dense or as SciPy saves it."""
     with file.open() as stream, reading(file.source, "NumPy"):
         archive = np.load(stream, allow_pickle=False)
@@ -145,7 +151,12 @@ def _npz_rows(file: RawFile, array: str | None) -> ArrayRows:
         for place, name in enumerate(np.ravel(stored.pop(CARRIED_NAMES, ())))
         if f"carried_{place}" in stored
     }
-    matrix, vectors = _chosen(file.source, stored, array)
+    matrix, vectors = _chosen(file.source, stored, array, transpose)
+    if transpose:
+        # The names of the columns are now those of the rows.
+        is_named = names is not None and names.shape == matrix.shape[:1]
+        vectors |= {ROW_NAMES: names.astype(str)} if is_named else {}
+        return ArrayRows(file, matrix, vectors, (), [ROW_NAMES] if is_named else ())
     is_named = names is not None and names.shape == matrix.shape[1:]
     features = names.astype(str).tolist() if is_named else ()
     return ArrayRows(file, matrix, carried or vectors, features, tuple(carried))
@@ -191,7 +202,9 @@ def _anndata_rows(file: RawFile, kind: str, layer: str | None, names_from: str |
     return rows
 
 
-def _chosen(source: str, stored: Mapping[str, Any], array: str | None) -> tuple[Any, Any]:
+def _chosen(
+    source: str, stored: Mapping[str, Any], array: str | None, transpose: bool
+) -> tuple[Any, Any]:
     """Return the matrix that was asked for, or the one there is, and all vectors beside it."""
     matrices = {key: value for key, value in stored.items() if _is_matrix(value)}
     if array is not None and array not in matrices:
@@ -208,13 +221,13 @@ def _chosen(source: str, stored: Mapping[str, Any], array: str | None) -> tuple[
     if array is None and len(matrices) > 1 and not usual:
         raise TableError(f"{source}: name one matrix with --array; there {_shapes(matrices)}.")
     chosen = array or (usual or list(matrices))[0]
-    n_rows = matrices[chosen].shape[0]
+    matrix = matrices[chosen].T if transpose else matrices[chosen]
     vectors = {
         key: np.asarray(value).ravel()
         for key, value in stored.items()
-        if key != chosen and _is_vector(value, n_rows)
+        if key != chosen and _is_vector(value, matrix.shape[0])
     }
-    return matrices[chosen], vectors
+    return matrix, vectors
 
 
 def _is_matrix(value: Any) -> bool:

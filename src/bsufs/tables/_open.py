@@ -97,7 +97,7 @@ def open_table(
         What the file is, such as "csv", where its name does not say it.
     transpose : bool, default=False
         Whether the rows of the file are the features, such as genes, with their names in its first
-        column. The table is held then.
+        column; those of a .npy, .npz or .mat file are numbered. The table is held then.
     names_from : str, optional
         The column of `var` in a .h5ad or .zarr file that names the features.
     memory : int, optional
@@ -149,14 +149,14 @@ def open_table(
     file = RawFile(path, most, progress)
     rows: Rows
     if kind in _ARRAYS:
-        rows = array_rows(file, kind, array, names_from)
+        rows = array_rows(file, kind, array, names_from, transpose)
     elif kind in TEXT:
         rows = TextRows(file, delimiter or (None if kind == ".csv" else TEXT[kind]), header)
     elif kind in EXCEL:
         rows = excel_rows(file, array)
     else:
         rows = ColumnarRows(file, kind)
-    if transpose:
+    if transpose and (kind in ANNDATA or kind not in _ARRAYS):
         rows = _transposed(rows, most)
     source, needed = rows.file.source, rows.memory_to_hold or 0
     carried = _columns_to_carry(rows, ignore, label, adjust_for, kinds)
