@@ -167,7 +167,7 @@ class KrylovSpace:
         Of the first that is not wanted it need only be told on which side of the level it is.
         """
         n_restarts = 0
-        next_to_noise = wanted.has_end and self._width > 1
+        next_to_noise = wanted.has_end and self._width > 1 and self._size > _MODERATE
         tolerance = _TOLERANCE_IN_NOISE if next_to_noise else _TOLERANCE
         while True:
             values, rotation = self._expanded()
