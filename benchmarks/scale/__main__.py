@@ -131,7 +131,7 @@ MEASUREMENTS = {
             _TENTH | {"value": "float32"},
             _SPARSE,
             *(_DEFAULT | size for size in (_TENTH, _SPARSE)),
-            _TENTH | {"n_components": "auto"},
+            *(size | {"n_components": "auto"} for size in (_TENTH, _SPARSE)),
         ),
         (
             _SMALL_SPARSE,

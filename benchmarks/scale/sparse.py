@@ -59,12 +59,13 @@ class CountedPasses:
         return self
 
     def _counting(self, plain, n_passes):
-        def counted(operator, W):
-            if W.ndim == 1:
+        def counted(operator, W, *block):
+            # What is multiplied with a block of rows is part of a product.
+            if not block and W.ndim == 1:
                 self.single += n_passes
-            else:
+            elif not block:
                 self.block += n_passes
-            return plain(operator, W)
+            return plain(operator, W, *block)
 
         return counted
 

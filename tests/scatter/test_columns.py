@@ -7,7 +7,7 @@ import pytest
 from dask.callbacks import Callback
 
 from bsufs.penalties import ElementPenalty, RowPenalty
-from bsufs.scatter import FactoredScatter, _columns, make_scatter
+from bsufs.scatter import FactoredScatter, _columns, _dense, make_scatter
 from bsufs.scatter._columns import ColumnScatter
 from bsufs.selectors._dask_input import DaskData
 from bsufs.selectors._nuisance import KnownColumns
@@ -94,7 +94,7 @@ def test_a_block_of_which_nothing_is_left_is_gone():
 @pytest.mark.parametrize("m", [1, 4, 12])
 @pytest.mark.parametrize(("n", "widths"), [(30, (50, 1, 39)), (200, (260,)), (200, (90, 100, 70))])
 def test_its_eigenvectors_are_those_of_the_whole_data(n, widths, m, largest_gram, monkeypatch):
-    monkeypatch.setattr(_columns, "LARGEST_GRAM", largest_gram)
+    monkeypatch.setattr(_dense, "LARGEST_GRAM", largest_gram)
     scatter, local = in_blocks(low_rank_and_noise(n, sum(widths)), widths)
     values, vectors = scatter.leading_eigenvectors(m)
     expected_values, expected = local.leading_eigenvectors(m)

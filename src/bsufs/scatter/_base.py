@@ -33,38 +33,26 @@ class Scatter(ABC):
 
     A kind of scatter knows its products, its diagonal, its blocks, its restriction to some columns
     and its leading eigenpairs; the rest follows from these.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        (n_features, n_features).
-    dtype : numpy.dtype
-        The type of W with which products are fastest, float64 or float32.
-    total_weight : float
-        Sum of the sample weights; the number of samples when there are none.
-    max_rank : int
-        No more than this many eigenvalues of S can be non-zero.
-    factor : float
-        The number that scales S.
-    unit_exponent : int
-        The data were divided by 2**unit_exponent so that squares of very large or very small
-        entries stay in range; multiply S by 4**unit_exponent for the scatter as they came.
-    clearing : Clearing or None
-        What the data were cleared of, see `cleared`.
-    restriction_pays : float
-        Share of the columns that must go before `restricted` is worth its memory.
-    rows_at_once : int
-        So many rows of S are best asked for at a time.
     """
 
+    #: (n_features, n_features).
     shape: tuple[int, int]
+    #: The type of W with which products are fastest, float64 or float32.
     dtype: np.dtype[Any] = np.dtype(np.float64)
+    #: Sum of the sample weights; the number of samples when there are none.
     total_weight: float
+    #: No more than this many eigenvalues of S can be non-zero.
     max_rank: int
+    #: The number that scales S.
     factor: float = 1.0
+    #: The data were divided by 2**unit_exponent so that squares of very large or very small entries
+    #: stay in range; multiply S by 4**unit_exponent for the scatter as they came.
     unit_exponent: int = 0
+    #: What the data were cleared of, see `cleared`.
     clearing: Clearing | None = None
+    #: Share of the columns that must go before `restricted` is worth its memory.
     restriction_pays: float = 0.2
+    #: So many rows of S are best asked for at a time.
     rows_at_once: int = 1
 
     @abstractmethod

@@ -14,10 +14,9 @@ from scipy import linalg
 
 from bsufs._dask import call, compute, persist, total
 from bsufs._typing import Array, Indices
-from bsufs.scatter._base import RIDGE, Scatter, ridged_cholesky
+from bsufs.scatter._base import Scatter, ridged_cholesky
 from bsufs.scatter._clearing import nothing_left, whitening
-from bsufs.scatter._dense import LARGEST_GRAM, FactoredScatter, gains_by_gram
-from bsufs.scatter._eigen import KrylovSpace, Pairs, Wanted, pairs_from_samples, pairs_of_matrix
+from bsufs.scatter._dense import FactoredScatter, FewSamples
 
 # So few bytes of columns are solved faster here than by sending products around.
 _SMALL_HERE = 2**26
@@ -32,7 +31,7 @@ class Block:
     features: Indices
 
 
-class ColumnScatter(Scatter):
+class ColumnScatter(FewSamples):
     """S of centered data in blocks of columns."""
 
     restriction_pays = 0.5
@@ -83,7 +82,7 @@ class ColumnScatter(Scatter):
         place[features] = np.arange(features.size)
         targets = [place[block.features] for block in self.blocks]
         inside = [np.flatnonzero(target >= 0) for target in targets]
-        return self.each(_some_columns, inside), [target[target >= 0] for target in targets]
+        return self.each(np.take, inside, 1), [target[target >= 0] for target in targets]
 
     def here_if_small(self) -> Scatter:
         """Return the operator of the same columns, here where they are few."""
@@ -134,36 +133,26 @@ class ColumnScatter(Scatter):
         blocks = [*self.blocks, Block(call(_same, Z), behind)]
         return ColumnScatter(blocks, self.n_rows, self.total_weight, squares)
 
-    def _leading(self, wanted: Wanted) -> Pairs:
-        if self.n_rows <= LARGEST_GRAM:
-            if "gram" not in self._remembered:
-                (self._remembered["gram"],) = compute([total(self.each(_sample_gram))])
-            found = pairs_of_matrix(self._remembered["gram"], wanted)
-        else:
-            found = KrylovSpace(self._sample_product, self.n_rows).largest(wanted)
-        images = self.gathered(self.each(_transposed_image, call(_same, found.vectors)))
-        return pairs_from_samples(found, images, wanted)
+    def _gram(self, features: Indices | None = None) -> Array:
+        chosen = np.ones(self.shape[0], dtype=bool)
+        if features is not None:
+            chosen[:] = False
+            chosen[features] = True
+        return compute([total(self.each(_gram_of_some, self.pieces(chosen)))])[0]
+
+    def _images(self, vectors: Array) -> Array:
+        return self.gathered(self.each(_transposed_image, call(_same, vectors)))
 
     def _sample_product(self, y: Array) -> Array:
-        (product,) = compute([total(self.each(_sample_image, call(_same, y)))])
-        return product
+        return compute([total(self.each(_sample_image, call(_same, y)))])[0]
 
     def _explained_gains(self, features: Indices) -> Array:
-        chosen = self.columns(features)
         if "gram" in self._remembered:
-            return gains_by_gram(chosen, self._remembered["gram"])
+            return super()._explained_gains(features)
+        chosen = self.columns(features)
         lower = ridged_cholesky(chosen.T @ chosen)
         gains = self.each(_regression_gains, call(_same, chosen), call(_same, lower))
         return compute([total(gains)])[0]
-
-    def _explained_by_many(self, features: Indices) -> float:
-        chosen = np.zeros(self.shape[0], dtype=bool)
-        chosen[features] = True
-        (gram,) = compute([total(self.each(_gram_of_some, self.pieces(chosen)))])
-        values, basis = linalg.eigh(gram, check_finite=False)
-        basis = basis[:, values > RIDGE * values[-1]]
-        (shadows,) = compute([total(self.each(_shadow_square, call(_same, basis)))])
-        return float(shadows)
 
 
 def _same(value: Any) -> Any:
@@ -194,21 +183,9 @@ def _sample_image(X: Array, y: Array) -> Array:
     return X @ (X.T @ y)
 
 
-def _sample_gram(X: Array) -> Array:
-    return X @ X.T
-
-
 def _gram_of_some(X: Array, chosen: Array) -> Array:
-    return _sample_gram(X[:, chosen])
-
-
-def _shadow_square(X: Array, basis: Array) -> Any:
-    shadow = basis.T @ X
-    return np.float64(np.vdot(shadow, shadow))
-
-
-def _some_columns(X: Array, columns: Indices) -> Array:
-    return X[:, columns]
+    X = X if chosen.all() else X[:, chosen]
+    return X @ X.T
 
 
 def _regression_gains(X: Array, chosen: Array, lower: Array) -> Array:

@@ -1,6 +1,6 @@
 """S as a matrix, for d <= n, and as the product of the centered data with itself, for d > n."""
 
-import math
+from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
@@ -50,7 +50,64 @@ class DenseScatter(Scatter):
         return pairs_of_matrix(self.S, wanted)
 
 
-class FactoredScatter(Scatter):
+class FewSamples(Scatter):
+    """S = Xc'Xc of fewer rows than columns: what can be is computed on the side of the samples."""
+
+    n_rows: int
+
+    @abstractmethod
+    def columns(self, features: Indices) -> Array:
+        """Return some columns of Xc in double precision."""
+
+    @abstractmethod
+    def _gram(self, features: Indices | None = None) -> Array:
+        """Return Xc Xc', of some columns or all."""
+
+    @abstractmethod
+    def _sample_product(self, y: Array) -> Array:
+        """Return Xc Xc' y."""
+
+    @abstractmethod
+    def _images(self, vectors: Array) -> Array:
+        """Return Xc' times the eigenvectors of Xc Xc'."""
+
+    def _known_gram(self) -> Array:
+        if "gram" not in self._remembered:
+            self._remembered["gram"] = self._gram()
+        return self._remembered["gram"]
+
+    def _leading(self, wanted: Wanted) -> Pairs:
+        if self.n_rows <= LARGEST_GRAM:
+            found = pairs_of_matrix(self._known_gram(), wanted)
+        else:
+            found = KrylovSpace(self._sample_product, self.n_rows).largest(wanted)
+        return pairs_from_samples(found, self._images(found.vectors), wanted)
+
+    def leading_eigenvalues(self, m: int) -> Array:
+        """Return the m largest eigenvalues, descending, where nobody needs the vectors."""
+        n = self.n_rows
+        if n > LARGEST_GRAM or m > n:
+            return super().leading_eigenvalues(m)
+        values = linalg.eigvalsh(self._known_gram(), subset_by_index=(n - m, n - 1))
+        return np.maximum(values[::-1], 0.0) * self.factor
+
+    def _explained_gains(self, features: Indices) -> Array:
+        if "gram" not in self._remembered:
+            return super()._explained_gains(features)
+        # A direction u in the space of samples explains u'Gu: no product with Xc is needed.
+        columns = self.columns(features)
+        lower = ridged_cholesky(columns.T @ columns)
+        directions = linalg.solve_triangular(lower, columns.T, lower=True, check_finite=False)
+        return np.einsum("ij,ij->i", directions @ self._remembered["gram"], directions)
+
+    def _explained_by_many(self, features: Indices) -> float:
+        # Their span is at most n-dimensional; its basis is smaller than X, where S_AA is larger.
+        values, basis = linalg.eigh(self._gram(features), check_finite=False)
+        basis = basis[:, values > RIDGE * values[-1]]
+        return float(np.vdot(basis, self._known_gram() @ basis))
+
+
+class FactoredScatter(FewSamples):
     """S = Xc'Xc of centered rows, each scaled by the root of its weight; kept, not copied.
 
     Rows in single precision stay so, and so do products with a matrix of single precision; one of
@@ -58,7 +115,7 @@ class FactoredScatter(Scatter):
     """
 
     def __init__(self, Xc: Array, total_weight: float) -> None:
-        n, d = Xc.shape
+        self.n_rows, d = Xc.shape
         self.Xc = Xc
         self.dtype = Xc.dtype
         # Xc is as large as the data; where these are large, a copy of most of it would be felt.
@@ -66,7 +123,7 @@ class FactoredScatter(Scatter):
         self.shape = (d, d)
         self.total_weight = total_weight
         # Centering costs one dimension.
-        self.max_rank = min(max(n - 1, 1), d)
+        self.max_rank = min(max(self.n_rows - 1, 1), d)
 
     def centered_rows(self) -> Array:
         """Return the centered rows."""
@@ -103,59 +160,24 @@ class FactoredScatter(Scatter):
         Xc, clearing = clear_rows(self.Xc, level)
         return FactoredScatter(Xc, self.total_weight), clearing
 
-    def _leading(self, wanted: Wanted) -> Pairs:
-        # On the side of the samples, where there are fewer numbers.
-        if self.Xc.shape[0] <= LARGEST_GRAM:
-            if "gram" not in self._remembered:
-                self._remembered["gram"] = self._gram()
-            found = pairs_of_matrix(self._remembered["gram"], wanted)
-        else:
-            found = KrylovSpace(self._sample_product, self.Xc.shape[0]).largest(wanted)
-        images = self.Xc.T @ found.vectors.astype(self.dtype, copy=False)
-        return pairs_from_samples(found, images.astype(np.float64, copy=False), wanted)
+    def columns(self, features: Indices) -> Array:
+        """Return some columns of Xc in double precision."""
+        return self.Xc[:, features].astype(np.float64, copy=False)
 
-    def _gram(self) -> Array:
-        """Return Xc Xc'; of single precision the sums over some columns, which lose few digits."""
+    def _images(self, vectors: Array) -> Array:
+        images = self.Xc.T @ vectors.astype(self.dtype, copy=False)
+        return images.astype(np.float64, copy=False)
+
+    def _gram(self, features: Indices | None = None) -> Array:
+        Xc = self.Xc if features is None else self.Xc[:, features]
         if self.dtype == np.float64:
-            return np.asarray(self.Xc @ self.Xc.T)
-        gram = np.zeros((self.Xc.shape[0], self.Xc.shape[0]))
-        for start in range(0, self.shape[0], _SUMMED_IN_SINGLE):
-            block = self.Xc[:, start : start + _SUMMED_IN_SINGLE]
+            return np.asarray(Xc @ Xc.T)
+        gram = np.zeros((self.n_rows, self.n_rows))
+        for start in range(0, Xc.shape[1], _SUMMED_IN_SINGLE):
+            block = Xc[:, start : start + _SUMMED_IN_SINGLE]
             gram += block @ block.T
         return gram
 
     def _sample_product(self, y: Array) -> Array:
         products = (block @ (block.T @ y) for _, block in self._in_double_precision())
         return np.asarray(sum(products))
-
-    def _explained_gains(self, features: Indices) -> Array:
-        if "gram" not in self._remembered:
-            return super()._explained_gains(features)
-        columns = self.Xc[:, features].astype(np.float64, copy=False)
-        return gains_by_gram(columns, self._remembered["gram"])
-
-    def leading_eigenvalues(self, m: int) -> Array:
-        """Return the m largest eigenvalues, descending, where nobody needs the vectors."""
-        n = self.Xc.shape[0]
-        if n > LARGEST_GRAM or m > n:
-            return super().leading_eigenvalues(m)
-        values = linalg.eigvalsh(self.Xc @ self.Xc.T, subset_by_index=(n - m, n - 1))
-        return np.maximum(values[::-1], 0.0) * self.factor
-
-    def _explained_by_many(self, features: Indices) -> float:
-        # Their span is at most n-dimensional; its basis is smaller than X, where S_AA is larger.
-        columns = self.Xc[:, features].astype(np.float64, copy=False)
-        basis, singular, _ = linalg.svd(columns, full_matrices=False, check_finite=False)
-        basis = basis[:, singular > math.sqrt(RIDGE) * singular[0]]
-        explained = 0.0
-        for block in batches(self.shape[0], self.Xc.shape[0]):
-            shadow = basis.T @ self.Xc[:, block]
-            explained += float(np.vdot(shadow, shadow))
-        return explained
-
-
-def gains_by_gram(columns: Array, gram: Array) -> Array:
-    """Return what each column adds, by the Gram matrix G: a direction u explains u'Gu of them."""
-    lower = ridged_cholesky(columns.T @ columns)
-    directions = linalg.solve_triangular(lower, columns.T, lower=True, check_finite=False)
-    return np.einsum("ij,ij->i", directions @ gram, directions)

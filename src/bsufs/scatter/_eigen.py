@@ -27,7 +27,7 @@ _SLACK = 1e-5
 # Vectors at the start, and the share of those there are, between two looks at the convergence.
 _FIRST_LOOK, _SHARE_PER_LOOK = 32, 0.2
 # The basis may take this many bytes, or what is needed to hold twice the pairs that are wanted.
-_BASIS_BYTES, _LARGE_BASIS = 2**29, 2**26
+_BASIS_BYTES, _LARGE_BASIS, _ROWS_TURNED = 2**29, 2**26, 4096
 # Residuals relative to the largest eigenvalue: eigenvalues are then exact to rounding. Where these
 # decide how many pairs are wanted of large sparse data, the last are next to the noise, and twelve
 # digits do.
@@ -167,7 +167,7 @@ class KrylovSpace:
         Of the first that is not wanted it need only be told on which side of the level it is.
         """
         n_restarts = 0
-        next_to_noise = wanted.has_end and self._width > 1
+        next_to_noise = wanted.has_end and self._width > 1 and self._size > _MODERATE
         tolerance = _TOLERANCE_IN_NOISE if next_to_noise else _TOLERANCE
         while True:
             values, rotation = self._expanded()
@@ -254,7 +254,10 @@ class KrylovSpace:
         if self._used * (1 + _SHARE_PER_LOOK) <= most:
             return False
         kept = min(wanted + (most - wanted) // 3, self._used)
-        self._basis[:, :kept] = self._basis[:, : self._used] @ rotation[:, :kept]
+        # Some rows at a time, so that there is never a second basis.
+        for start in range(0, self._size, _ROWS_TURNED):
+            rows = slice(start, start + _ROWS_TURNED)
+            self._basis[rows, :kept] = self._basis[rows, : self._used] @ rotation[:, :kept]
         self._projected[:] = 0.0
         self._projected[np.diag_indices(kept)] = values[:kept]
         self._used = kept

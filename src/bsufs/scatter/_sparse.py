@@ -174,46 +174,33 @@ class SparseScatter(Scatter):
         other.max_rank = min(self.max_rank, columns.size)
         return other
 
-    def _centered(self, W: Array) -> Array:
-        """Return Xc W, for more features than samples."""
-        centered: Array = self._X @ W
+    def _centered(self, W: Array, rows: slice = slice(None), block: Any = None) -> Array:
+        """Return Xc W, of all rows or of a block of them."""
+        centered: Array = (self._X if block is None else block) @ W
         centered -= self._mean @ W
         if self._low_rank is not None:
-            centered -= self._low_rank.left @ (self._low_rank.right.T @ W)
+            centered -= self._low_rank.left[rows] @ (self._low_rank.right.T @ W)
         if self._weight is not None:
-            centered *= _as_column(np.sqrt(self._weight), centered)
+            centered *= _as_column(np.sqrt(self._weight[rows]), centered)
         return centered
 
-    def _centered_transpose(self, Y: Array) -> Array:
-        """Return Xc'Y."""
+    def _centered_transpose(self, Y: Array, rows: slice = slice(None), block: Any = None) -> Array:
+        """Return Xc'Y, of all rows or of a block of them."""
         if self._weight is not None:
-            Y = Y * _as_column(np.sqrt(self._weight), Y)
-        image: Array = self._X.T @ Y
+            Y = Y * _as_column(np.sqrt(self._weight[rows]), Y)
+        image: Array = (self._X if block is None else block).T @ Y
         image -= np.multiply.outer(self._mean, Y.sum(axis=0))
         if self._low_rank is not None:
-            image -= self._low_rank.right @ (self._low_rank.left.T @ Y)
+            image -= self._low_rank.right @ (self._low_rank.left[rows].T @ Y)
         return image
 
     def _product(self, W: Array) -> Array:
         n, d = self._X.shape
-        shift, low_rank = self._mean @ W, self._low_rank
-        product, left = np.zeros(W.shape), np.zeros(W.shape[1:])
-        width = max(1, W.size // d)
+        product = np.zeros(W.shape)
         # As many rows at a time as keep X W small, but no smaller than the result it is added to.
-        n_blocks = math.ceil(n / max(BATCH_BYTES // (8 * width), d))
-        for rows, block in self._row_blocks(max(1, math.ceil(self._X.nnz / n_blocks))):
-            centered = block @ W
-            centered -= shift
-            if low_rank is not None:
-                centered -= low_rank.left[rows] @ (low_rank.right.T @ W)
-            if self._weight is not None:
-                centered *= _as_column(self._weight[rows], centered)
-            product += block.T @ centered
-            if low_rank is not None:
-                product -= low_rank.right @ (low_rank.left[rows].T @ centered)
-            left += centered.sum(axis=0)
-        # What is left of the sum over rows is rounding, which a large mean would blow up.
-        product -= np.multiply.outer(self._mean, left)
+        n_blocks = math.ceil(n * W.size / (d * max(BATCH_BYTES // 8, W.size)))
+        for block in self._row_blocks(max(1, math.ceil(self._X.nnz / n_blocks))):
+            product += self._centered_transpose(self._centered(W, *block), *block)
         return product
 
     def _diagonal(self) -> Array:

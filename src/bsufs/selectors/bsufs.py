@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -300,22 +301,18 @@ class BSUFS(StreamedSelector):
         duplicates: Mask,
         k: int | None,
     ) -> tuple[Array, Callable[[Indices], int], Callable[[int], None]]:
-        def follow(
-            n_keep: int | None, callback: Callback | None, max_iter: int
-        ) -> tuple[Array, PathResult]:
-            return rank_by_path(
-                model,
-                W,
-                forced=forced,
-                duplicates=duplicates,
-                drop_rate=self.drop_rate,
-                n_keep=n_keep,
-                w_step=self._make_w_step(),
-                max_iter=max_iter,
-                callback=callback,
-            )
-
-        scores, path = follow(k, self._callback(problem.order), self.max_iter)
+        follow = partial(
+            rank_by_path,
+            model,
+            W,
+            forced=forced,
+            duplicates=duplicates,
+            drop_rate=self.drop_rate,
+            w_step=self._make_w_step(),
+        )
+        scores, path = follow(
+            n_keep=k, max_iter=self.max_iter, callback=self._callback(problem.order)
+        )
         self._keep_histories(path, model)
         self.path_: dict[str, Any] = {
             "lambda_row": path.lambda_row / model.shrink,
@@ -329,7 +326,7 @@ class BSUFS(StreamedSelector):
 
         def keep_iterates(k: int) -> None:
             # Among very many rows the step is found again rather than all of them kept.
-            kept = path.at(k) or follow(k, None, path.n_iter)[1].at(k)
+            kept = path.at(k) or follow(n_keep=k, max_iter=path.n_iter)[1].at(k)
             assert kept is not None
             self._keep_iterates(problem.order[kept.rows], kept)
 

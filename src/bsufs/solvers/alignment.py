@@ -38,17 +38,6 @@ def aligned_columns(
     With a budget each pick gains most per cost among those that still fit. Returned are the columns
     in the order picked, the first one of equally good ones, and fewer than `n_picks` where the
     budget is spent; and for the columns not picked the alignment with one of them added.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bsufs.scatter import make_scatter
-    >>> from bsufs.solvers.alignment import aligned_columns
-    >>> X = np.array([[1.0, 1, 5], [1, 2, -5], [-1, -1, 5], [-1, -2, -5]])
-    >>> halves = np.array([1.0, 1, -1, -1])  # T = halves halves'
-    >>> picks, _ = aligned_columns(make_scatter(X), (halves @ X) ** 2, 2)
-    >>> picks.tolist()
-    [0, 1]
     """
     kernels = _Kernels(scatter, np.arange(target.size) if groups is None else groups)
     return greedy_ratio(

@@ -24,13 +24,6 @@ def noise_edge(diagonal: Array, total_weight: float) -> float:
     and no seed (Dobriban and Owen, 2019): with variances s_j = S_jj / n
 
         n min over 0 < a < 1/max_j s_j of  1/a + (1/n) sum_j s_j / (1 - a s_j).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bsufs.solvers.components import noise_edge
-    >>> round(noise_edge(np.full(100, 400.0), 400) / 400, 6)  # (1 + sqrt(100 / 400))^2
-    2.25
     """
     variances = np.sort(diagonal[diagonal > 0])[::-1]
     if variances.size == 0:

@@ -19,19 +19,6 @@ def in_neighbor_units(scores: Array, n_neighbors: int, weight: Array | None = No
     length. Scaling the columns, or mixing them, changes nothing.
 
     Neighbors are the nearest in angle; one counts by the weight of the row whose neighbor it is.
-
-    References
-    ----------
-    Art, D., Gnanadesikan, R., Kettenring, J. R. (1982). Data-based metrics for cluster analysis.
-    Utilitas Mathematica 21A.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bsufs.solvers.neighbor_units import in_neighbor_units
-    >>> rows = in_neighbor_units(np.random.default_rng(0).standard_normal((20, 3)), 3)
-    >>> bool(np.allclose((rows**2).sum(axis=1), 1.0))
-    True
     """
     Z = scores - weighted_mean(scores, weight)
     lengths = np.sqrt(weighted_mean(Z**2, weight))

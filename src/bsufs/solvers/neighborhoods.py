@@ -23,15 +23,6 @@ class Neighborhoods:
 
     Rows are near each other or not by their scores; `weight` says how much what is around each row
     counts. There are fewer neighbors where there are too few rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bsufs.solvers.neighborhoods import Neighborhoods
-    >>> X = np.column_stack([np.arange(10.0), np.tile([0.0, 1.0], 5)])
-    >>> around = Neighborhoods(X[:, :1], 1)
-    >>> bool(around.signals(X)[0] > 0 > around.signals(X)[1])
-    True
     """
 
     def __init__(self, scores: Array, n_neighbors: int, weight: Array | None = None) -> None:

@@ -83,16 +83,6 @@ def reweighted_eigenvectors(
     in absolute terms; None never stops early. The value is the objective, which no iteration
     increases, or, with `plain_value`, that for p = 1 without eps, whatever p is, by which the
     reference implementations stop.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from bsufs.solvers.forms import DenseForm
-    >>> from bsufs.solvers.reweighted import reweighted_eigenvectors
-    >>> M = np.diag([4.0, 1.0, 3.0, 2.0])
-    >>> result = reweighted_eigenvectors(DenseForm(M), 2, gamma=0.1)
-    >>> np.round((result.W**2).sum(axis=1), 6)
-    array([0., 1., 0., 1.])
     """
     if form.dimension == 0:
         # Nothing varies, so no feature is better than another.
