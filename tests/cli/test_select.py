@@ -447,6 +447,13 @@ def test_rows_that_may_be_features_are_noticed(invoke, tmp_path):
     turned = invoke("select", table, "-k", 2, "--transpose")
     assert "use --transpose" not in turned.err
     assert "2 of 1200 features" in turned.err
+    for cell in ("gene0,", "1.5,"):
+        # Neither a text of many rows nor a word among numbers is a name for each row.
+        rows = [f"{x:.5f}," + ",".join(f"{y:.3f}" for y in row) for x, *row in X.tolist()]
+        rows[600] = cell + rows[600].partition(",")[2]
+        texts = [f"town{i % 350},{row}" for i, row in enumerate(rows)]
+        table.write_text("\n".join(["town,s1,s2,s3,s4", *texts]) + "\n")
+        assert "use --transpose" not in invoke("select", table, "-k", 2).err
 
 
 def test_names_and_patterns_alike_take_no_part_in_the_mean_of_a_row(invoke, tmp_path):

@@ -530,6 +530,14 @@ class TestSinglePrecision:
         gram = exact @ exact.T
         np.testing.assert_allclose(scatter._gram(), gram, atol=1e-7 * gram.max())
 
+    def test_a_column_of_a_far_larger_scale_does_not_hide_the_others(self):
+        X = some_data(40, 300).astype(np.float32)
+        X[:, 7] *= 1e5
+        scatter = make_scatter(X)
+        twin = FactoredScatter(scatter.Xc.astype(np.float64), 40.0)
+        values, expected = (one.leading_eigenvectors(20)[0] for one in (scatter, twin))
+        np.testing.assert_allclose(values, expected, rtol=1e-6)
+
     def test_a_blockwise_pass_is_that_over_all_columns(self, monkeypatch):
         whole = make_scatter(self.X) @ np.eye(300)[:, :4]
         monkeypatch.setattr(

@@ -113,6 +113,23 @@ def test_scaled_to_one_a_category_counts_like_one_column(tmp_path):
     np.testing.assert_allclose(np.bincount(table.groups, variances), 1.0)
 
 
+def test_gaps_that_are_kept_hide_no_number_below_zero():
+    frame = pd.DataFrame({"a": [1.0, np.nan, 4.0], "b": [2.0, -1.0, 0.0]})
+    table = prepare(frame, missing="keep", scale="noise", strict=True)
+    assert (table.scale, table.why_scaled) == ("none", "below zero, no mean tells of the noise")
+    table = prepare(frame.abs(), missing="keep", scale="noise", strict=True)
+    assert table.scale == "noise"
+
+
+def test_of_many_numbers_that_are_left_out_for_a_word_the_word_is_said(tmp_path):
+    noise = np.random.default_rng(1).standard_normal((3, 2500)).round(6)
+    frame = pd.DataFrame({"a": noise[0], "b": noise[1], "age": list(map(str, noise[2]))})
+    frame.loc[2000:, "age"] = "inf"
+    frame.loc[2400:, "age"] = ["unknown", "Infinity"] * 50
+    table = _open(frame, tmp_path)
+    assert _whys(table) == {"age": "it holds numbers, but also 'unknown'"}
+
+
 def test_what_names_or_counts_the_rows_is_left_out_and_carried(tmp_path):
     rng = np.random.default_rng(1)
     frame = _frame(

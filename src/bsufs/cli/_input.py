@@ -266,7 +266,9 @@ def _may_be_turned(table: Table) -> bool:
     """Return whether the rows of a table look like features."""
     n_rows = table.n_rows or 0
     many = n_rows >= max(_MANY_ROWS, _TIMES_AS_MANY * table.n_features)
-    named = any(column.kind == "left out" and "different" in column.why for column in table.columns)
+    # More than are counted may be different in every row, too.
+    names = ("it is different in every row", "it has more than")
+    named = any(column.why.startswith(names) for column in table.columns)
     return many and (named or bool(table.rows.row_names))
 
 

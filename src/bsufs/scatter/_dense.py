@@ -15,8 +15,9 @@ from bsufs.scatter._eigen import KrylovSpace, Pairs, Wanted, pairs_from_samples,
 # With more samples than this, products with the data are cheaper than their Gram matrix.
 LARGEST_GRAM = 4096
 _SMALL_COPY = 2**26
-# So many products of single precision are summed before they are added in double precision.
-_SUMMED_IN_SINGLE = 2048
+# So many products of single precision are summed before they are added in double precision; not
+# those of columns with so many times the median variance, whose rounding would hide the others.
+_SUMMED_IN_SINGLE, _OUTSTANDING = 2048, 100.0
 
 
 class DenseScatter(Scatter):
@@ -173,8 +174,15 @@ class FactoredScatter(FewSamples):
         if self.dtype == np.float64:
             return np.asarray(Xc @ Xc.T)
         gram = np.zeros((self.n_rows, self.n_rows))
+        squares = self._diagonal() if features is None else self._diagonal()[features]
+        outstanding = squares > _OUTSTANDING * np.median(squares)
         for start in range(0, Xc.shape[1], _SUMMED_IN_SINGLE):
-            block = Xc[:, start : start + _SUMMED_IN_SINGLE]
+            columns = slice(start, start + _SUMMED_IN_SINGLE)
+            block, large = Xc[:, columns], outstanding[columns]
+            if large.any():
+                exact = block[:, large].astype(np.float64)
+                gram += exact @ exact.T
+                block = block[:, ~large]
             gram += block @ block.T
         return gram
 

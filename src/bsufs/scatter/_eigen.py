@@ -29,9 +29,9 @@ _FIRST_LOOK, _SHARE_PER_LOOK = 32, 0.2
 # The basis may take this many bytes, or what is needed to hold twice the pairs that are wanted.
 _BASIS_BYTES, _LARGE_BASIS, _ROWS_TURNED = 2**29, 2**26, 4096
 # Residuals relative to the largest eigenvalue: eigenvalues are then exact to rounding. Where these
-# decide how many pairs are wanted of large sparse data, the last are next to the noise, and twelve
-# digits do.
-_TOLERANCE, _TOLERANCE_IN_NOISE = 1e-9, 1e-6
+# decide how many pairs are wanted of large sparse data, the last are next to the noise, and a digit
+# less does.
+_TOLERANCE, _TOLERANCE_IN_NOISE = 1e-9, 1e-8
 _MOST_RESTARTS = 100
 # A vector of a block of which so little is left beside the others is made orthogonal again.
 _DEPENDENT = 0.1

@@ -23,6 +23,7 @@ Kind = Literal["number", "category", "date", "left out"]
 MOST_CATEGORIES, ROWS_PER_CATEGORY = 64, 4
 # Where the user says that a column is a category, there may be more.
 _MOST_IF_ASKED = 1000
+_NUMBER = r"(?i)^[+-]?(\d+\.?\d*|\.\d+|inf(inity)?)(e[+-]?\d+)?$"
 # A column with a larger share of missing values is left out.
 MOST_MISSING = 0.5
 # Whether numbers name the rows is looked up in the first ones; of few rows nobody can tell.
@@ -98,6 +99,8 @@ class LearnedColumn:
     def __init__(self) -> None:
         self.n_known = 0
         self.values: set[str] | None = set()
+        # The first cell that is no number, and how many there are.
+        self.word, self.n_words = "", 0
         self.date_formats: list[str | None] = [None, *_DATE_FORMATS]
         self.comma_styles = list(COMMA_STYLES)
         # The first cell with a comma, as an example.
@@ -116,6 +119,9 @@ class LearnedColumn:
             if not self.with_comma:
                 commas = known.filter(compute.match_substring(known, ","))
                 self.with_comma = commas[0].as_py() if len(commas) else ""
+            words = known.filter(compute.invert(compute.match_substring_regex(known, _NUMBER)))
+            if len(words):
+                self.word, self.n_words = self.word or words[0].as_py(), self.n_words + len(words)
             if self.values is not None:
                 self.values.update(known.unique().to_pylist())
                 if len(self.values) > _MOST_IF_ASKED:
@@ -159,22 +165,13 @@ class LearnedColumn:
             return f"{one} {could}" if one else "it holds numbers"
         if not _is_text(self.type):
             return f"it is of type {self.type}"
+        if 0 < self.n_words < self.n_known / 2:
+            return f"it holds numbers, but also {self.word!r}"
         if self.values is None:
             return f"it has more than {_MOST_IF_ASKED} different texts"
-        words = sorted(value for value in self.values if not _is_number(value))
-        if 0 < len(words) < len(self.values) / 2:
-            return f"it holds numbers, but also {words[0]!r}"
         if len(self.values) == self.n_known:
             return "it is different in every row"
         return f"it has {len(self.values)} different texts in {self.n_known} rows"
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_text(kind: Any) -> bool:

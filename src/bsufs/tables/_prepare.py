@@ -174,7 +174,9 @@ class Survey:
         with np.errstate(over="ignore", invalid="ignore"):
             self.scaler.partial_fit(values)
             entries = values.data if self._is_sparse else values
-            self._smallest = np.minimum(self._smallest, entries.min(axis=0, initial=np.inf))
+            # Gaps that are kept are passed over.
+            smallest = np.fmin.reduce(entries, axis=0, initial=np.inf)
+            self._smallest = np.minimum(self._smallest, smallest)
         if not self._is_sparse:
             self._n_filled = self._n_filled + np.count_nonzero(values, axis=0)
 
