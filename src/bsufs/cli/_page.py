@@ -32,6 +32,8 @@ def make_page(
         facts["Missing values"] = found.table.missing.in_words()
     if given.adjust_for:
         facts["Adjusted for"] = ", ".join(given.adjust_for)
+    if given.batch_key:
+        facts["Batches"] = f"their means were taken off first ({', '.join(given.batch_key)})"
     if given.center_rows:
         facts["Rows"] = "their means over the columns were taken off first"
     with found.console.busy("writing the report"), at_most_threads(given.jobs):
@@ -57,7 +59,7 @@ def python_lines(given: Any, found: Input, selector: Any) -> str:
     settings = _differing(_parameters(given, found, selector), type(selector).__init__)
     name, caution = type(selector).__name__, ""
     if found.nuisance is not None and "adjust_for" not in selector.get_params():
-        caution = f"# {name} cannot take off by itself what --adjust-for and --center-rows did.\n"
+        caution = f"# {name} cannot take off by itself what {found.cleared_by} did.\n"
     return (
         f"{caution}from bsufs import TableSelector\nfrom bsufs.selectors import {name}\n"
         "from bsufs.tables import open_table\n\n"
@@ -74,7 +76,7 @@ def _parameters(given: Any, found: Input, selector: Any) -> dict[str, Any]:
     by_name = {
         "groups": {label: [names[one] for one in found.groups[label]] for label in found.groups},
         "costs": None if costs is None else dict(zip(names, costs, strict=True)),
-        "adjust_for": given.adjust_for,
+        "adjust_for": list(dict.fromkeys([*given.adjust_for, *given.batch_key])),
         "center_rows": given.center_rows,
     }
     for option in KEPT:

@@ -123,6 +123,7 @@ def fit(given: Any, found: Input) -> Selection:
         "missing": vars(table.missing),
         "scale": table.scale,
         "adjust_for": given.adjust_for,
+        "batch_key": given.batch_key,
         "center_rows": given.center_rows,
         "seed": given.seed,
         "seconds": seconds,

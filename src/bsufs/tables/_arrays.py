@@ -177,7 +177,7 @@ def _anndata_rows(file: RawFile, kind: str, layer: str | None, names_from: str |
     matrix = matrix if sparse.issparse(matrix) else np.asarray(matrix)
     # A column of that name is the user's own and goes before the index.
     vectors = {"obs_names": found.obs_names.to_numpy().astype(str)}
-    vectors |= {str(name): found.obs[name].to_numpy() for name in found.obs.columns}
+    vectors |= {str(name): _cells_of(found.obs[name]) for name in found.obs.columns}
     names = found.var_names if names_from is None else found.var[names_from]
     rows = ArrayRows(file, matrix, vectors, [str(name) for name in names], ["obs_names"])
     rows.adata = found
@@ -189,6 +189,13 @@ def _anndata_rows(file: RawFile, kind: str, layer: str | None, names_from: str |
             "(scanpy.pp.normalize_total and log1p, or bsufs.genes.select_genes)",
         )
     return rows
+
+
+def _cells_of(column: Any) -> Any:
+    """Return a column of `obs`; categories are text, whatever they are called by."""
+    if str(column.dtype) != "category":
+        return column.to_numpy()
+    return column.astype("string").to_numpy(dtype=object, na_value=None)
 
 
 def _chosen(source: str, stored: Mapping[str, Any], array: str | None) -> tuple[Any, Any]:
