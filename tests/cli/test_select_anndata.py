@@ -127,6 +127,23 @@ def test_a_layer_is_used_and_an_unknown_one_refused(invoke, cells):
     assert "--names-from 'gene' is no column of var; there are: 'symbol'" in result.err
 
 
+def test_equal_and_missing_names_of_genes_have_a_cure(invoke, cells, tmp_path):
+    adata, path = ad.read_h5ad(cells), tmp_path / "names.h5ad"
+    adata.var["twice"] = ["A", "A", *adata.var["symbol"][2:]]
+    adata.var["gaps"] = ["A", None, "", *adata.var["symbol"][3:]]
+    adata.write_h5ad(path)
+    said = invoke("select", path, "--names-from", "twice").err
+    assert "'A' occurs more than once. Name another column of var with --names-from, or" in said
+    said = invoke("select", path, "--names-from", "gaps").err
+    assert "--names-from 'gaps' must name every feature, but 2 of 12 have no name, the" in said
+    assert "first 'ENSG1'. Fill them in, name another column of var, or leave --names-from" in said
+    adata.var_names = adata.var["twice"].tolist()
+    adata.write_h5ad(path)
+    said = invoke("select", path).err
+    assert "Call adata.var_names_make_unique() and write the file again, or name them by" in said
+    assert "--no-header" not in said
+
+
 def test_a_folder_of_zarr_is_read_and_no_pipe(invoke, cells, tmp_path, monkeypatch):
     pytest.importorskip("zarr", reason="zarr is not installed")
     with warnings.catch_warnings():

@@ -278,6 +278,8 @@ def _check_names(rows: Rows) -> None:
     source, names = rows.file.source, list(rows.features)
     if ROW_NAMES in rows.row_names and ROW_NAMES in names and not rows.ambiguous:
         names.remove(ROW_NAMES)
+    values = ", or read the file with --no-header if its first line holds values"
+    values = values if rows.is_text else ""
     unnamed = [name for name in names if not name or _UNNAMED.fullmatch(name)]
     if len(unnamed) > len(names) / 2:
         raise TableError(
@@ -286,14 +288,14 @@ def _check_names(rows: Rows) -> None:
         )
     if "" in names:
         raise TableError(
-            f"{source}: column {names.index('') + 1} of {len(names)} has no name (a delimiter too "
-            "many?). Give it one, or read the file with --no-header if its first line holds values."
+            f"{source}: column {names.index('') + 1} of {len(names)} has no name"
+            f"{' (a delimiter too many?)' if rows.is_text else ''}. Give it one{values}."
         )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise TableError(
             f"{source}: column names must differ, but {listed(twice)} occurs more than once. "
-            "Rename them, or read the file with --no-header if its first line holds values."
+            f"{rows.how_to_rename}{values}."
         )
 
 
