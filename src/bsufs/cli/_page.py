@@ -13,19 +13,37 @@ from bsufs.tables import open_table
 
 if TYPE_CHECKING:
     from bsufs.inspection import Alternative, Comparison
+    from bsufs.inspection._features import FeatureFindings
+
+
+def findings_of(given: Any, found: Input, fitted: Any) -> FeatureFindings:
+    """Return what a report and reasons tell of a selection."""
+    from bsufs.inspection._features import FeatureFindings
+    from bsufs.inspection.findings import Findings
+
+    with found.console.busy("looking at what was selected"), at_most_threads(given.jobs):
+        return FeatureFindings(
+            Findings(
+                fitted,
+                found.data,
+                n_subsamples=given.subsamples,
+                random_state=given.seed,
+                progress=found.console.progress,
+            )
+        )
 
 
 def make_page(
     given: Any,
     found: Input,
-    selector: Any,
+    findings: FeatureFindings,
     comparison: Comparison | None,
     about: Mapping[str, str] | None = None,
     alternatives: Sequence[Alternative] = (),
 ) -> str:
     """Return the report as one HTML page."""
     # Needs an extra that nothing else here does.
-    from bsufs.inspection.page import make_report
+    from bsufs.inspection.page._page import page_of
 
     facts = {"Table": given.table, "Scale": found.table.scale, **(about or {})}
     if found.table.missing.in_words():
@@ -37,19 +55,14 @@ def make_page(
     if given.center_rows:
         facts["Rows"] = "their means over the columns were taken off first"
     with found.console.busy("writing the report"), at_most_threads(given.jobs):
-        report = make_report(
-            selector,
-            found.data,
-            n_subsamples=given.subsamples,
-            random_state=given.seed,
+        return page_of(
+            findings,
+            python_lines(given, found, findings.selector),
             comparison=comparison,
             alternatives=alternatives,
             about=facts,
             command=given.command,
-            script=python_lines(given, found, getattr(selector, "best_estimator_", selector)),
-            progress=found.console.progress,
         )
-    return str(report)
 
 
 def python_lines(given: Any, found: Input, selector: Any) -> str:

@@ -39,9 +39,8 @@ class FeatureFindings(Judged):
         self.is_adjusted_for = found.is_adjusted_for[self._first]
         self.forced_and_barred = tuple(mask[self._first] for mask in found.forced_and_barred)
         self.variance_share = self._sums(found.variance_share)
-        # Of what the first 1, 2, ... columns reach, what the first features do.
-        last = found.ends[: self.n_foremost] - 1
-        self.curve, self.ceiling = found.curve[last], found.ceiling[last]
+        # Where the first 1, 2, ... features end among the columns.
+        self._last = found.ends[: self.n_foremost] - 1
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.found, name)
@@ -61,6 +60,14 @@ class FeatureFindings(Judged):
 
     def _sums(self, by_column: Array) -> Array:
         return np.add.reduceat(by_column[self.found.best_first], self._starts)
+
+    @cached_property
+    def curve(self) -> Array:
+        return self.found.curve[self._last]
+
+    @cached_property
+    def ceiling(self) -> Array:
+        return self.found.ceiling[self._last]
 
     @cached_property
     def redundancy(self) -> Array:
