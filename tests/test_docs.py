@@ -103,6 +103,8 @@ def write_cells(folder):
     names = [f"MT-{i}" if i < 3 else f"GENE{i}" for i in range(60)]
     adata = anndata.AnnData(X, layers={"logs": X})
     adata.var["symbol"] = adata.var_names = names
+    adata.obs["donor"] = np.arange(90) % 3
+    adata.obs["S_score"], adata.obs["G2M_score"] = rng.standard_normal((2, 90))
     adata.write_h5ad(folder / "cells.h5ad")
     (folder / "panel.txt").write_text("GENE7\nGENE9\n")
 

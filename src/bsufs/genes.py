@@ -22,9 +22,9 @@ from bsufs.selectors._data import FitData
 from bsufs.selectors._nuisance import (
     KnownColumns,
     Nuisance,
+    batch_regressors,
     given_regressors,
     names_columns,
-    side_by_side,
     with_regressors,
 )
 from bsufs.selectors._validation import non_finite, require_two_rows
@@ -393,16 +393,7 @@ def _batches(adata: Any, key: str | None) -> Array:
             "or leave those cells out."
         )
     of_cells = adata.obs[key].astype(str).to_numpy(dtype=str)
-    batches, sizes = np.unique(of_cells, return_counts=True)
-    if batches.size < 2:
-        raise ValueError(f"batch_key {key!r} must tell two batches apart, got one. Leave it out.")
-    if sizes.min() < 2:
-        raise ValueError(
-            f"every batch must have at least two cells, but {str(batches[sizes.argmin()])!r} of "
-            f"batch_key {key!r} has one, of which nothing is left without its mean. Leave that "
-            "cell out, or join it to another batch."
-        )
-    return side_by_side({key: of_cells}, of_cells.size, None)
+    return batch_regressors(of_cells, f"batch_key {key!r}", "cell")
 
 
 def _values(adjust_for: Any, n_cells: int) -> Array:

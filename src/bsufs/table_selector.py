@@ -92,7 +92,10 @@ class TableSelector(ShownInNotebooks, SelectorMixin, BaseEstimator):  # type: ig
         self._set_columns(table)
         adjust_for = getattr(told, "adjust_for", None)
         if names_columns(adjust_for):
-            told.set_params(adjust_for=table.others[self._named(adjust_for)])
+            import pandas as pd
+
+            values = table.known_values(self._named(adjust_for))
+            told.set_params(adjust_for=pd.DataFrame(values))
         for option in ("must_keep", "never_keep"):
             if getattr(told, option, None) is not None:
                 told.set_params(**{option: self._kept_names(told, option, table)})

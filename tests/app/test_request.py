@@ -18,7 +18,8 @@ def test_the_shortest_command():
 
 def test_everything_has_its_option():
     roles = {"a": "number", "b": "category", "c": "date", "d": "ignore", "e": "ignore",
-             "-f": "label", "g": "must-keep", "h": "never-keep", "i": "adjust-for"}  # fmt: skip
+             "-f": "label", "g": "must-keep", "h": "never-keep", "i": "adjust-for",
+             "j": "batch-key"}  # fmt: skip
     settings = Settings(
         k="0.1", purpose="neighbors", roles=roles, group_by="-", scale="none", missing="drop-rows",
         center_rows=True, seed=3, report=False,
@@ -27,10 +28,10 @@ def test_everything_has_its_option():
     words, _ = shell_words("/home/me/t.xlsx", settings, reading)
     assert shlex.join(words) == (
         "select /home/me/t.xlsx -k 0.1 --purpose neighbors --numbers a --categories b --dates c "
-        "--ignore d,e --label=-f --must-keep g --never-keep h --adjust-for i --group-by=- "
-        "--scale none --missing drop-rows --center-rows --seed 3 --transpose --no-header "
-        "--delimiter ';' --array=--force --output t-selected.csv --ranking t-ranking.csv "
-        "--names t-names.txt --json t-results.json"
+        "--ignore d,e --label=-f --must-keep g --never-keep h --adjust-for i --batch-key j "
+        "--group-by=- --scale none --missing drop-rows --center-rows --seed 3 --transpose "
+        "--no-header --delimiter ';' --array=--force --output t-selected.csv "
+        "--ranking t-ranking.csv --names t-names.txt --json t-results.json"
     )
     assert "--groups groups.csv" in shlex.join(
         shell_words("t.csv", Settings(group_file=True, group_by="_"), Reading())[0]

@@ -183,7 +183,7 @@ def test_numbers_of_any_size_are_compared_without_a_warning(invoke, tmp_path):
     assert "warning" not in result.err
 
 
-def test_overlap_counts_a_category_as_one_column(invoke, tmp_path):
+def test_overlap_and_redundancy_count_a_category_as_one_column(invoke, tmp_path):
     rng = np.random.default_rng(0)
     path, found = tmp_path / "t.csv", tmp_path / "r.json"
     colors, sizes = (rng.choice(list(names), 60) for names in ("abcd", "uvw"))
@@ -192,6 +192,19 @@ def test_overlap_counts_a_category_as_one_column(invoke, tmp_path):
     path.write_text("\n".join(["color,size,x,y", *rows]) + "\n")
     words = ("--methods", "BSUFS,MaxVariance,ColumnSubset", "--json", found)
     assert invoke("compare", path, "-k", 2, *words).status == 0
-    overlaps = {row["overlap"] for row in json.loads(found.read_text())["methods"]}
+    methods = json.loads(found.read_text())["methods"]
+    overlaps = {row["overlap"] for row in methods}
     assert overlaps <= {0.0, 1 / 3, 1.0}
     assert len(overlaps) > 1
+    # The levels of a category exclude each other, which repeats nothing.
+    columns = {
+        "color": np.equal.outer(colors, list("abcd")),
+        "size": np.equal.outer(sizes, list("uvw")),
+    }
+    columns |= {name: np.array([row.split(",")[place] for row in rows], dtype=float)[:, None]
+                for name, place in (("x", 2), ("y", 3))}  # fmt: skip
+    for row in methods:
+        names = invoke("select", path, "-k", 2, "--method", row["method"], "-q").out.split()
+        one, other = (columns[name] for name in names)
+        among = np.corrcoef(one.T, other.T)[: one.shape[1], one.shape[1] :]
+        assert row["redundancy"] == pytest.approx(np.abs(among).max())

@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 
+from bsufs.inspection.findings import Findings
 from bsufs.selectors import _data
 
 OTHERS = ("--ignore", "id", "--label", "kind")
@@ -30,6 +31,13 @@ def calls(monkeypatch):
         for module in modules:
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, counted)
+    begin = Findings.__post_init__
+
+    def begin_counted(self):
+        counts["findings"] += 1
+        begin(self)
+
+    monkeypatch.setattr(Findings, "__post_init__", begin_counted)
     return counts
 
 
@@ -48,4 +56,16 @@ def calls(monkeypatch):
 def test_each_thing_once(invoke, table, calls, words):
     command, *rest = words
     assert invoke(command, table, "-k", 2, *OTHERS, *rest).status == 0
-    assert calls == {"make_scatter": 1, "canonical_order": 1}
+    assert calls["findings"] == ("--report" in words)
+    assert (calls["make_scatter"], calls["canonical_order"]) == (1, 1)
+
+
+def test_findings_once_for_a_report_and_a_ranking(invoke, table, tmp_path, calls):
+    ranking = tmp_path / "ranking.csv"
+    files = ("--report", tmp_path / "page.html", "--ranking", ranking, "--subsamples", 2)
+    assert invoke("select", table, "-k", 2, *OTHERS, *files).status == 0
+    assert "kept: " in ranking.read_text()
+    assert calls["findings"] == 1
+    calls.clear()
+    assert invoke("select", table, "-k", 2, *OTHERS, terminal=True).status == 0
+    assert calls["findings"] == 1

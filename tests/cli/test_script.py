@@ -40,6 +40,8 @@ def mixed(tmp_path):
         ["-k", 2, "--categories", "d", "--ignore", "a.y", "--scale", "standard"],
         ["-k", 2, "--group-by", "."],
         ["-k", 2, "--adjust-for", "batch", "--missing", "drop-rows"],
+        ["-k", 2, "--batch-key", "d", "--adjust-for", "a.y"],
+        ["-k", 2, "--batch-key", "d", "--adjust-for", "d,batch"],
         ["-k", 3, "--purpose", "neighbors", "--center-rows"],
         ["-k", 3, "--method", "ColumnSubset", "--label", "batch"],
         ["-k", "2,3", "--tune"],
@@ -66,6 +68,7 @@ def test_they_select_the_same(invoke, mixed, tmp_path, options):
 
 def test_they_say_what_they_cannot_do(invoke, mixed):
     for method, is_told in (("MCFS", True), ("BSUFS", False)):
-        words = ("-k", 2, "--method", method, "--adjust-for", "batch", "--json", "-", "-q")
+        words = ("-k", 2, "--method", method, "--batch-key", "batch", "--json", "-", "-q")
         lines = json.loads(invoke("select", mixed, *words).out)["python"]
-        assert lines.startswith("# MCFS cannot take off by itself") == is_told
+        said = "# MCFS cannot take off by itself what --batch-key did."
+        assert lines.startswith(said) == is_told

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from bsufs.genes import select_genes
+
 ad = pytest.importorskip("anndata", reason="needs the extra h5ad")
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 # What anndata says of pandas is no business of this package.
@@ -62,11 +64,31 @@ def test_a_batch_does_not_decide(invoke, cells, tmp_path):
     result = invoke(*words, "--batch-key", "donor")
     assert result.status == 0, result.err
     assert all(name.startswith("MARK") for name in result.out.split())
-    assert "'lane'" in invoke(*words, "--batch-key", "lane").err
+    assert "--batch-key 'lane' is no column" in invoke(*words, "--batch-key", "lane").err
     adata.obs["gaps"] = pd.Categorical(["x", "y", None] * 30)
     adata.write_h5ad(tmp_path / "two.h5ad")
     said = invoke(*words, "--batch-key", "gaps").err
     assert "'gaps' must have a value in every row, but 30 are missing, the first in row 3" in said
+
+
+@pytest.mark.parametrize("numbers", [int, str, "category"])
+def test_batches_that_are_numbers_are_groups(invoke, cells, tmp_path, numbers):
+    adata = ad.read_h5ad(cells)
+    donors = np.arange(90) % 4
+    adata.obs["donor"] = pd.Series(donors, index=adata.obs_names).astype(numbers)
+    X = adata.X.toarray()
+    # No line through the numbers of the donors follows what marks one of them.
+    X[donors == 1, 6:9] += 8.0
+    adata.X = X
+    adata.write_h5ad(tmp_path / "four.h5ad")
+    words = ("select", tmp_path / "four.h5ad", "-k", 3, "--names-from", "symbol", "-q")
+    found = invoke(*words, "--batch-key", "donor").out.split()
+    assert all(name.startswith("MARK") for name in found)
+    adjusted = invoke(*words, "--adjust-for", "donor").out.split()
+    assert (adjusted == found) == (numbers is not int)
+    select_genes(adata, 3, batch_key="donor", noise_units=True)
+    panel = adata.var[adata.var["bsufs_selected"]]["symbol"]
+    assert set(panel) == set(invoke(*words, "--batch-key", "donor", "--scale", "noise").out.split())
 
 
 def test_genes_count_in_units_of_noise_where_clusters_are_sought(invoke, tmp_path):
@@ -103,6 +125,23 @@ def test_a_layer_is_used_and_an_unknown_one_refused(invoke, cells):
         assert "--layer 'nosuch' is no layer; there are: 'counts'" in result.err
     result = invoke("select", cells, "-k", 2, "--names-from", "gene")
     assert "--names-from 'gene' is no column of var; there are: 'symbol'" in result.err
+
+
+def test_equal_and_missing_names_of_genes_have_a_cure(invoke, cells, tmp_path):
+    adata, path = ad.read_h5ad(cells), tmp_path / "names.h5ad"
+    adata.var["twice"] = ["A", "A", *adata.var["symbol"][2:]]
+    adata.var["gaps"] = ["A", None, "", *adata.var["symbol"][3:]]
+    adata.write_h5ad(path)
+    said = invoke("select", path, "--names-from", "twice").err
+    assert "'A' occurs more than once. Name another column of var with --names-from, or" in said
+    said = invoke("select", path, "--names-from", "gaps").err
+    assert "--names-from 'gaps' must name every feature, but 2 of 12 have no name, the" in said
+    assert "first 'ENSG1'. Fill them in, name another column of var, or leave --names-from" in said
+    adata.var_names = adata.var["twice"].tolist()
+    adata.write_h5ad(path)
+    said = invoke("select", path).err
+    assert "Call adata.var_names_make_unique() and write the file again, or name them by" in said
+    assert "--no-header" not in said
 
 
 def test_a_folder_of_zarr_is_read_and_no_pipe(invoke, cells, tmp_path, monkeypatch):

@@ -278,6 +278,7 @@ def test_a_category_is_one_feature():
     among = np.corrcoef(found.X.T)
     strongest = max(among[others[0], [1, 3, 4]], key=abs)
     assert shown.correlations[0, 1] == pytest.approx(strongest)
+    assert shown.redundancy[:2] == pytest.approx([0.0, abs(strongest)])
     # No column of a category is close to another one of it.
     assert not np.isin(found.closest[0][[1, 3, 4]], [1, 3, 4]).any()
     assert found.by_chance == 0.5

@@ -24,6 +24,16 @@ def test_redundancy_is_the_mean_absolute_correlation(entries, monkeypatch):
     assert redundancy(X) == pytest.approx(mean_absolute_correlation(X))
 
 
+def test_redundancy_of_features_is_that_of_columns_where_each_is_one():
+    X = np.random.default_rng(0).normal(size=(30, 6)) @ np.random.default_rng(1).normal(size=(6, 6))
+    found = label_free.redundancy_of_features(X, np.array([4, 0, 1, 2, 5, 3]))
+    assert found == pytest.approx([redundancy(X[:, :number]) for number in range(1, 7)])
+    several = label_free.redundancy_of_features(X, np.array([2, 2, 0, 0, 0, 1]))
+    among = np.abs(np.corrcoef(X.T))
+    pairs = [among[:2, 2:5].max(), among[:2, 5].max(), among[2:5, 5].max()]
+    assert several == pytest.approx([0.0, pairs[0], np.mean(pairs)])
+
+
 def test_redundancy_of_extreme_units():
     X = np.random.default_rng(1).normal(size=(30, 4)) @ np.diag([1e200, 1e-200, 1.0, 1e10])
     assert redundancy(X) == pytest.approx(mean_absolute_correlation(X / np.abs(X).max(axis=0)))

@@ -213,6 +213,55 @@ def test_commas_that_could_mean_either_are_not_guessed(tmp_path):
     assert _whys(table)["a"] == "1,234 could be 1234 or 1.234"
 
 
+@pytest.mark.parametrize("batch_rows", [None, 5])
+@pytest.mark.parametrize(
+    ("cells", "numbers", "why"),
+    [
+        (["$1,034.20", "-$5.50", "$ 12"], [1034.2, -5.5, 12], "in $ with commas between thousands"),
+        (["€ 12", "€ 7", "€ 1200"], [12, 7, 1200], "in €"),
+        (["1.034,20 €", "12,5 €", "7€"], [1034.2, 12.5, 7], "in € with decimal commas"),
+        (["45 %", "12.5 %", "- 3%"], [45, 12.5, -3], "in %"),
+        (["1 200 km", "1\u00a0200\u202f300 km", "12.25 km"], [1200, 1200300, 12.25], "in km"),
+        (["21.5 °C", "-3 °C", "+7 °C"], [21.5, -3, 7], "in °C"),
+        (["12.5 km/h", "3 km/h", "NA"], [12.5, 3, 7.75], "in km/h"),
+    ],
+)
+def test_numbers_with_one_unit(cells, numbers, why, batch_rows, tmp_path):
+    frame = pd.DataFrame({"a": cells * 4, "b": np.arange(12) ** 2})
+    table = _open(frame, tmp_path, batch_rows)
+    values = np.concatenate(list(table.batches()))
+    np.testing.assert_array_equal(values[:3, 0], numbers)
+    assert f"2 numbers ({why}: a)" in table.notices[0]
+    assert next(table.cells(["a"])).column(0)[1].as_py() == cells[1]
+
+
+@pytest.mark.parametrize("batch_rows", [None, 5])
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["$5", "5", "7"],
+        ["5 km", "5 m", "7 km"],
+        ["5 m", "5 mm", "7 m"],
+        ["$5", "€5", "$7"],
+        ["$5 m", "$6 m", "$7 m"],
+        ["s01", "s02", "s03"],
+        ["5a", "6a", "7a"],
+        ["12 34 km", "1 km", "2 km"],
+        ["5 %", "about 6 %", "7 %"],
+    ],
+)
+def test_texts_that_are_no_numbers_of_one_unit(cells, batch_rows, tmp_path):
+    texts = pd.DataFrame({"a": cells * 4, "b": np.arange(12) ** 2, "c": [1, 2] * 6})
+    assert _kinds(_open(texts, tmp_path, batch_rows))["a"] == "category"
+
+
+def test_a_unit_does_not_say_what_a_comma_means(tmp_path):
+    frame = pd.DataFrame({"a": ["$1,234", "$5,678"] * 6, "b": range(12), "c": [1, 2] * 6})
+    assert _whys(_open(frame, tmp_path))["a"] == "$1,234 could be $1234 or $1.234"
+    frame["a"] = ["950 €", "1.200 €"] * 6
+    assert _whys(_open(frame, tmp_path))["a"] == "1.200 € could be 1.200 € or 1200 €"
+
+
 def test_typed_columns_need_no_guess(tmp_path):
     stamps = pd.date_range("2024-01-01", periods=N, freq="h")
     columns = {

@@ -21,6 +21,7 @@ ROLES = {
     "must-keep": "--must-keep",
     "never-keep": "--never-keep",
     "adjust-for": "--adjust-for",
+    "batch-key": "--batch-key",
 }
 CHOICES = {
     "k": re.compile(r"auto|[1-9]\d{0,8}|0?\.\d{1,9}"),

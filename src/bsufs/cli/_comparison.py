@@ -16,6 +16,7 @@ from bsufs.cli._input import Classes, Input, cluster, selected_best_first
 from bsufs.cli._limit import TOO_SLOW, within
 from bsufs.cli._options import one_of
 from bsufs.metrics import redundancy
+from bsufs.metrics.label_free import redundancy_of_features
 from bsufs.selectors import all_selectors
 from bsufs.selectors._data import FitData
 from bsufs.tuning.criteria import (
@@ -146,7 +147,7 @@ class MethodComparison:
         measures = {
             "explained_variance": float(found.scatter.explained_curve(found.place[chosen])[-1]),
             "held_out": HeldOutReconstruction().judge(self._evaluation, columns),
-            "redundancy": redundancy(self._evaluation.X[:, chosen]),
+            "redundancy": self._redundancy(chosen),
             "agreement": ClusteringAgreement().judge(self._evaluation, columns),
             "neighbors": NeighborOverlap().judge(self._evaluation, columns),
             "overlap": np.intersect1d(own, others).size / np.union1d(own, others).size,
@@ -154,6 +155,13 @@ class MethodComparison:
         if self.classes is not None:
             measures |= cluster(found.cleared.X[:, chosen], self.classes, self.given.seed)
         return measures
+
+    def _redundancy(self, chosen: Indices) -> float:
+        X, groups = self._evaluation.X, self.found.table.groups
+        if groups is None:
+            return redundancy(X[:, chosen])
+        by_feature = chosen[np.argsort(groups[chosen], kind="stable")]
+        return float(redundancy_of_features(X[:, by_feature], groups[by_feature])[-1])
 
 
 def _fitted(selectors: Sequence[Any], data: FitData) -> tuple[list[Any], float]:

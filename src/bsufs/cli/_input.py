@@ -19,11 +19,16 @@ from bsufs.cli._options import parse_kinds
 from bsufs.metrics import batched_kmeans, clustering_accuracy, normalized_mutual_information
 from bsufs.scatter import memory_for_scatter
 from bsufs.selectors._data import FitData
-from bsufs.selectors._nuisance import KnownColumns, Nuisance, side_by_side, with_regressors
+from bsufs.selectors._nuisance import (
+    KnownColumns,
+    Nuisance,
+    batch_regressors,
+    side_by_side,
+    with_regressors,
+)
 from bsufs.selectors._row_sample import RowSample
 from bsufs.tables import Table, open_table
 from bsufs.tables._arrays import ANNDATA
-from bsufs.tables._numbers import known_texts, numbers
 
 # Methods that look for neighbors take time with the square of the rows, and k-means is run over and
 # over to judge a selection: a sample of so many rows tells nearly the same.
@@ -47,6 +52,8 @@ class Input:
     console: Console
     groups: Groups
     nuisance: Nuisance | None
+    # The options that ask for it, as an error names them.
+    cleared_by: str
     # Seed of the sample of rows, None for all of them.
     seed: int | None
 
@@ -108,10 +115,10 @@ class Input:
         """Compute the scatter of a table that is held, which whoever selects needs."""
         _ = self.data.scatter
         if not self.data.variances.any():
-            without = " without what --adjust-for and --center-rows take off"
             raise ValueError(
                 f"{self.table.source}: every column is constant"
-                f"{'' if self.nuisance is None else without}. There is nothing to select."
+                f"{f' after {self.cleared_by}' if self.cleared_by else ''}. There is nothing to "
+                "select."
             )
 
     def require_two_rows(self) -> None:
@@ -163,7 +170,7 @@ class Input:
             parts = {"selected": X[:, best_first], "all": X}
             return {which: cluster(part, classes, seed) for which, part in parts.items()}
         if self.nuisance is not None:
-            self.console.say("k-means is left out: --adjust-for and --center-rows need the table")
+            self.console.say(f"k-means is left out: {self.cleared_by} would need the table")
             return {}
         needed = 2 * 8 * int(self.table.n_rows or 0) * best_first.size
         if needed > self.table.memory:
@@ -230,7 +237,10 @@ def open_input(given: Any, console: Console, whole_for: str | None) -> Input:
         console.say(notice)
     groups = column_groups(given, table)
     nuisance, seed = _nuisance(given, table, groups), None if given.all_rows else given.seed
-    found = Input(table, console, groups, nuisance, seed)
+    typed = {"--adjust-for": given.adjust_for, "--batch-key": given.batch_key}
+    typed["--center-rows"] = given.center_rows
+    cleared_by = " and ".join(option for option, value in typed.items() if value)
+    found = Input(table, console, groups, nuisance, cleared_by, seed)
     if table.is_held:
         found.require_two_rows()
     else:
@@ -274,35 +284,33 @@ def _may_be_turned(table: Table) -> bool:
 
 def _nuisance(given: Any, table: Table, groups: Groups) -> Nuisance | None:
     """Return what the table is to be cleared of, None for nothing."""
-    import pyarrow as pa
-
-    names = given.adjust_for
+    names = list(dict.fromkeys([*given.adjust_for, *given.batch_key]))
     if not names and not given.center_rows:
         return None
-    columns, source = {}, table.source
-    batches = list(table.cells(names)) if names else []
-    for name in names:
-        column = pa.chunked_array([batch.column(name) for batch in batches]).combine_chunks()
-        cells = numbers(column)
-        if cells is None:
-            cells = np.array(known_texts(column).to_pylist(), dtype=object)
+    source = table.source
+    columns = table.known_values(names) if names else {}
+    for name, cells in columns.items():
         gaps = np.array([cell is None or cell != cell for cell in cells])
         if gaps.any():
+            option = "--batch-key" if name in given.batch_key else "--adjust-for"
             raise ValueError(
-                f"{source}: --adjust-for {name!r} must have a value in every row, but "
+                f"{source}: {option} {name!r} must have a value in every row, but "
                 f"{int(gaps.sum())} are missing, the first in row {int(gaps.argmax()) + 1}. Fill "
                 "them in, or delete these rows."
             )
-        columns[name] = cells
-    n_rows = len(next(iter(columns.values()))) if columns else table.n_rows or 0
     centered = np.full(len(table.matrix_names), given.center_rows)
     left_out = set(features_named(given, "never_keep", table, groups))
     for members in [left_out, *groups.values()]:
         if left_out.intersection(members):
             centered[table.places(list(members))] = False
     try:
+        batches = [
+            batch_regressors(columns.pop(name), f"--batch-key {name!r}", "row")
+            for name in dict.fromkeys(given.batch_key)
+        ]
+        others = side_by_side(columns, table.n_rows, None)
         known = KnownColumns(np.zeros_like(centered), centered)
-        return Nuisance(known, side_by_side(columns, n_rows, None))
+        return Nuisance(known, np.hstack([others, *batches]))
     except ValueError as error:
         message = str(error).replace("adjust_for", "--adjust-for")
         raise ValueError(f"{source}: {message}") from error

@@ -212,9 +212,11 @@ class NuisanceOptions:
     """What must not decide."""
 
     adjust_for: list[str] | None = names_option(
-        "Columns such as a batch or an age: what they explain is taken off all others while "
-        "selecting. Text means groups.",
-        "--adjust-for --batch-key",
+        "Columns such as an age: what they explain is taken off all others while selecting. "
+        "Text means groups."
+    )
+    batch_key: list[str] | None = names_option(
+        "Columns such as a batch or a donor: the same by groups, also where groups are numbers."
     )
     center_rows: bool = flag("Take off each row its mean over the columns while selecting.")
 

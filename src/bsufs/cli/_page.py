@@ -13,41 +13,56 @@ from bsufs.tables import open_table
 
 if TYPE_CHECKING:
     from bsufs.inspection import Alternative, Comparison
+    from bsufs.inspection._features import FeatureFindings
+
+
+def findings_of(given: Any, found: Input, fitted: Any) -> FeatureFindings:
+    """Return what a report and reasons tell of a selection."""
+    from bsufs.inspection._features import FeatureFindings
+    from bsufs.inspection.findings import Findings
+
+    with found.console.busy("looking at what was selected"), at_most_threads(given.jobs):
+        return FeatureFindings(
+            Findings(
+                fitted,
+                found.data,
+                n_subsamples=given.subsamples,
+                random_state=given.seed,
+                progress=found.console.progress,
+            )
+        )
 
 
 def make_page(
     given: Any,
     found: Input,
-    selector: Any,
+    findings: FeatureFindings,
     comparison: Comparison | None,
     about: Mapping[str, str] | None = None,
     alternatives: Sequence[Alternative] = (),
 ) -> str:
     """Return the report as one HTML page."""
     # Needs an extra that nothing else here does.
-    from bsufs.inspection.page import make_report
+    from bsufs.inspection.page._page import page_of
 
     facts = {"Table": given.table, "Scale": found.table.scale, **(about or {})}
     if found.table.missing.in_words():
         facts["Missing values"] = found.table.missing.in_words()
     if given.adjust_for:
         facts["Adjusted for"] = ", ".join(given.adjust_for)
+    if given.batch_key:
+        facts["Batches"] = f"their means were taken off first ({', '.join(given.batch_key)})"
     if given.center_rows:
         facts["Rows"] = "their means over the columns were taken off first"
     with found.console.busy("writing the report"), at_most_threads(given.jobs):
-        report = make_report(
-            selector,
-            found.data,
-            n_subsamples=given.subsamples,
-            random_state=given.seed,
+        return page_of(
+            findings,
+            python_lines(given, found, findings.selector),
             comparison=comparison,
             alternatives=alternatives,
             about=facts,
             command=given.command,
-            script=python_lines(given, found, getattr(selector, "best_estimator_", selector)),
-            progress=found.console.progress,
         )
-    return str(report)
 
 
 def python_lines(given: Any, found: Input, selector: Any) -> str:
@@ -57,7 +72,7 @@ def python_lines(given: Any, found: Input, selector: Any) -> str:
     settings = _differing(_parameters(given, found, selector), type(selector).__init__)
     name, caution = type(selector).__name__, ""
     if found.nuisance is not None and "adjust_for" not in selector.get_params():
-        caution = f"# {name} cannot take off by itself what --adjust-for and --center-rows did.\n"
+        caution = f"# {name} cannot take off by itself what {found.cleared_by} did.\n"
     return (
         f"{caution}from bsufs import TableSelector\nfrom bsufs.selectors import {name}\n"
         "from bsufs.tables import open_table\n\n"
@@ -74,7 +89,7 @@ def _parameters(given: Any, found: Input, selector: Any) -> dict[str, Any]:
     by_name = {
         "groups": {label: [names[one] for one in found.groups[label]] for label in found.groups},
         "costs": None if costs is None else dict(zip(names, costs, strict=True)),
-        "adjust_for": given.adjust_for,
+        "adjust_for": list(dict.fromkeys([*given.adjust_for, *given.batch_key])),
         "center_rows": given.center_rows,
     }
     for option in KEPT:

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from bsufs.cli._columns import KEPT, column_costs, features_named
 from bsufs.cli._console import Console, as_csv, print_table
 from bsufs.cli._input import Classes, Input, open_input
 from bsufs.cli._options import one_of
-from bsufs.cli._page import make_page, python_lines
+from bsufs.cli._page import findings_of, make_page, python_lines
 from bsufs.selectors._agreement import TOLERANCE
 from bsufs.solvers.components import common_level_in_words
 from bsufs.tables._write import needs_whole_table
@@ -28,6 +29,7 @@ from bsufs.tuning.criteria import CRITERIA
 
 if TYPE_CHECKING:
     from bsufs.inspection import Alternative
+    from bsufs.inspection._features import FeatureFindings
 
 # What clusters best without labels; see the documentation on choosing without labels.
 DEFAULT_METHOD = "ClusterAlignment"
@@ -49,6 +51,7 @@ _HEADINGS = {
 class Selection:
     """What came of a command, and all results as JSON holds them."""
 
+    given: Any
     found: Input
     fitted: Any
     selector: Any
@@ -57,6 +60,11 @@ class Selection:
     features: Indices
     classes: Classes | None
     document: dict[str, Any]
+
+    @cached_property
+    def findings(self) -> FeatureFindings:
+        """What a report and reasons tell of a table that is held."""
+        return findings_of(self.given, self.found, self.fitted)
 
 
 def read(given: Any, console: Console) -> Input:
@@ -123,6 +131,7 @@ def fit(given: Any, found: Input) -> Selection:
         "missing": vars(table.missing),
         "scale": table.scale,
         "adjust_for": given.adjust_for,
+        "batch_key": given.batch_key,
         "center_rows": given.center_rows,
         "seed": given.seed,
         "seconds": seconds,
@@ -151,7 +160,7 @@ def fit(given: Any, found: Input) -> Selection:
         shared = common_level_in_words(data.scatter, in_shell=True)
         if shared is not None:
             console.say(shared)
-    return Selection(found, fitted, selector, best_first, features, classes, document)
+    return Selection(given, found, fitted, selector, best_first, features, classes, document)
 
 
 def _columns(found: Input, selector: Any) -> dict[str, dict[str, Any]]:
@@ -184,7 +193,7 @@ def ranking_as_csv(selection: Selection) -> str:
     if selection.found.table.is_held:
         from bsufs.inspection.explanation import reasons_by_feature
 
-        reasons = reasons_by_feature(selection.selector, selection.found.data)
+        reasons = reasons_by_feature(selection.findings)
     rows = sorted(
         (
             row | {"reason": reasons.get(row["name"], row["why"])}
@@ -210,7 +219,7 @@ def show(selection: Selection) -> None:
     if selection.found.table.is_held:
         from bsufs.inspection.explanation import represented
 
-        stands_for = represented(selection.selector, selection.found.data, _NAME_WIDTH)
+        stands_for = represented(selection.findings, _NAME_WIDTH)
         columns["stands for"] = [stands_for[row["name"]] for row in rows]
     print_table(
         f"{document['method']}: {len(rows)} of {document['n_features']} features",
@@ -367,4 +376,4 @@ def page(
         for which, scores in selection.document["clustering"].items()
     }
     shown = None if compared is None else comparison.page_comparison(compared, given.tune)
-    return make_page(given, selection.found, selection.fitted, shown, clusterings, others)
+    return make_page(given, selection.found, selection.findings, shown, clusterings, others)

@@ -62,7 +62,7 @@ def compare(given: Any) -> None:
         from bsufs.cli import _comparison as comparison
         from bsufs.cli import _methods as methods
         from bsufs.cli._input import open_input
-        from bsufs.cli._page import make_page
+        from bsufs.cli._page import findings_of, make_page
 
     names = comparison.method_names(given.methods, "--methods")
     found = open_input(given, console, whole_for="bsufs compare")
@@ -74,7 +74,7 @@ def compare(given: Any) -> None:
     page = None
     if given.report_file is not None and compared.first is not None:
         shown = comparison.page_comparison(compared)
-        page = make_page(given, found, compared.first.selector, shown)
+        page = make_page(given, found, findings_of(given, found, compared.first.selector), shown)
     rows, table = compared.rows, found.table
     document = {
         "table": given.table,

@@ -9,6 +9,7 @@ import numpy as np
 
 from bsufs._typing import Array, Indices, Mask
 from bsufs.inspection.findings import Findings, Judged, Stability
+from bsufs.metrics.label_free import redundancy_of_features
 
 
 class FeatureFindings(Judged):
@@ -38,10 +39,8 @@ class FeatureFindings(Judged):
         self.is_adjusted_for = found.is_adjusted_for[self._first]
         self.forced_and_barred = tuple(mask[self._first] for mask in found.forced_and_barred)
         self.variance_share = self._sums(found.variance_share)
-        # Of what the first 1, 2, ... columns reach, what the first features do.
-        last = found.ends[: self.n_foremost] - 1
-        self.curve, self.ceiling = found.curve[last], found.ceiling[last]
-        self.redundancy = found.redundancy[last]
+        # Where the first 1, 2, ... features end among the columns.
+        self._last = found.ends[: self.n_foremost] - 1
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.found, name)
@@ -61,6 +60,22 @@ class FeatureFindings(Judged):
 
     def _sums(self, by_column: Array) -> Array:
         return np.add.reduceat(by_column[self.found.best_first], self._starts)
+
+    @cached_property
+    def curve(self) -> Array:
+        return self.found.curve[self._last]
+
+    @cached_property
+    def ceiling(self) -> Array:
+        return self.found.ceiling[self._last]
+
+    @cached_property
+    def redundancy(self) -> Array:
+        found = self.found
+        if (self.widths == 1).all():
+            return found.redundancy
+        feature = np.repeat(self.best_first, self.widths)[: found.foremost.size]
+        return redundancy_of_features(found.data.columns(found.foremost), feature)
 
     @cached_property
     def cluster_share(self) -> Array:

@@ -126,15 +126,13 @@ def explain(
     return frame.set_index(pd.Index(columns, name="column")).iloc[found.best_first]
 
 
-def reasons_by_feature(selector: Any, data: Any) -> dict[str, str]:
+def reasons_by_feature(found: FeatureFindings) -> dict[str, str]:
     """Return by name why each feature was kept or left out; a category is one feature."""
-    found = FeatureFindings(Findings(selector, data, n_subsamples=0))
     return dict(zip(found.names.tolist(), _reasons(found), strict=True))
 
 
-def represented(selector: Any, data: Any, width: int) -> dict[str, str]:
+def represented(found: FeatureFindings, width: int) -> dict[str, str]:
     """Return by name which features each selected one stands for, on a short line."""
-    found = FeatureFindings(Findings(selector, data, n_subsamples=0))
     lines = {}
     for feature in np.flatnonzero(found.support).tolist():
         others = found.stands_for[feature].tolist()

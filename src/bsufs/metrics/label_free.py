@@ -54,6 +54,20 @@ def redundancy(X: ArrayLike) -> float:
     return float(np.clip((total - np.vdot(Z, Z)) / (d * (d - 1)), 0.0, 1.0))
 
 
+def redundancy_of_features(X: Array, feature: Indices) -> Array:
+    """Return the redundancy among the first 1, 2, ... features, some of them of several columns.
+
+    `feature` has the feature of each column, those of one side by side. Of the correlations between
+    two features, the strongest counts.
+    """
+    Z, starts = standardized(X), np.flatnonzero(np.diff(feature, prepend=-1))
+    among = np.maximum.reduceat(np.abs(Z.T @ Z), starts, axis=0)
+    added = np.triu(np.maximum.reduceat(among, starts, axis=1), 1).sum(axis=0)
+    n_before = np.arange(starts.size)
+    pairs = n_before * (n_before + 1) / 2
+    return np.minimum(np.cumsum(added) / np.maximum(pairs, 1), 1.0)
+
+
 def standardized(X: Array) -> Array:
     """Return the columns centered and of unit length, constant ones zero."""
     constant = X.min(axis=0) == X.max(axis=0)

@@ -170,6 +170,20 @@ def side_by_side(columns: Mapping[str, Any], n_rows: int, weight: Array | None) 
     return np.hstack(coded)
 
 
+def batch_regressors(batches: NDArray[Any], option: str, row: str) -> Array:
+    """Return a regressor for each batch but one, or say what is wrong with an option's batches."""
+    names, sizes = np.unique(batches.astype(str), return_counts=True)
+    if names.size < 2:
+        raise ValueError(f"{option} must tell two batches apart, got one. Leave it out.")
+    if sizes.min() < 2:
+        raise ValueError(
+            f"every batch must have at least two {row}s, but {str(names[sizes.argmin()])!r} of "
+            f"{option} has one, of which nothing is left without its mean. Leave that {row} out, "
+            "or join it to another batch."
+        )
+    return side_by_side({option: batches}, batches.size, None)
+
+
 def is_number(kind: Any, letters: str) -> bool:
     """Tell whether a type of columns is among these kinds of NumPy, or a number to pandas."""
     return bool(getattr(kind, "_is_numeric", getattr(kind, "kind", "O") in letters))

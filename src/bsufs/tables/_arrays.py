@@ -188,10 +188,16 @@ def _anndata_rows(file: RawFile, kind: str, layer: str | None, names_from: str |
     matrix = matrix if sparse.issparse(matrix) else np.asarray(matrix)
     # A column of that name is the user's own and goes before the index.
     vectors = {"obs_names": found.obs_names.to_numpy().astype(str)}
-    vectors |= {str(name): found.obs[name].to_numpy() for name in found.obs.columns}
-    names = found.var_names if names_from is None else found.var[names_from]
+    vectors |= {str(name): _cells_of(found.obs[name]) for name in found.obs.columns}
+    names = found.var_names if names_from is None else _feature_names(source, found, names_from)
     rows = ArrayRows(file, matrix, vectors, [str(name) for name in names], ["obs_names"])
     rows.adata = found
+    rows.how_to_rename = (
+        "Call adata.var_names_make_unique() and write the file again, or name them by a column of "
+        "var with --names-from"
+        if names_from is None
+        else "Name another column of var with --names-from, or leave it out"
+    )
     entries = Entries()
     entries.add(matrix)
     if entries.look_like_counts:
@@ -200,6 +206,26 @@ def _anndata_rows(file: RawFile, kind: str, layer: str | None, names_from: str |
             "(scanpy.pp.normalize_total and log1p, or bsufs.genes.select_genes)",
         )
     return rows
+
+
+def _feature_names(source: str, adata: Any, column: str) -> Any:
+    """Return what a column of `var` calls the features, which must be something."""
+    names = adata.var[column]
+    unnamed = (names.isna() | (names.astype(str).str.strip() == "")).to_numpy()
+    if unnamed.any():
+        raise TableError(
+            f"{source}: --names-from {column!r} must name every feature, but {unnamed.sum()} of "
+            f"{unnamed.size} have no name, the first {adata.var_names[unnamed.argmax()]!r}. Fill "
+            "them in, name another column of var, or leave --names-from out."
+        )
+    return names
+
+
+def _cells_of(column: Any) -> Any:
+    """Return a column of `obs`; categories are text, whatever they are called by."""
+    if str(column.dtype) != "category":
+        return column.to_numpy()
+    return column.astype("string").to_numpy(dtype=object, na_value=None)
 
 
 def _chosen(

@@ -15,7 +15,14 @@ import numpy as np
 from bsufs._typing import Array
 from bsufs.tables._arrow import compute, pa
 from bsufs.tables._files import TableError, shortened_list
-from bsufs.tables._numbers import COMMA_STYLES, NumericColumns, known_texts, numbers, with_commas
+from bsufs.tables._numbers import (
+    COMMA_STYLES,
+    NumericColumns,
+    known_texts,
+    numbers,
+    unit_of,
+    with_commas,
+)
 
 Kind = Literal["number", "category", "date", "left out"]
 
@@ -58,6 +65,8 @@ class Column:
     reading : str, optional
         How its text is read, where that is not plain: the format of dates, or how commas are used
         in numbers.
+    unit : str
+        What is written before or behind each number, such as "$" or "%".
     """
 
     name: str
@@ -65,6 +74,7 @@ class Column:
     why: str = ""
     categories: tuple[str, ...] = ()
     reading: str | None = field(default=None, repr=False)
+    unit: str = field(default="", repr=False)
 
     @property
     def is_plain(self) -> bool:
@@ -89,8 +99,9 @@ class Column:
             return _days(cells, self.reading)[:, None]
         if self.kind == "category":
             return _indicators(cells, self.categories)
-        found = numbers(cells) if self.reading is None else with_commas(cells, self.reading)
-        return np.asarray(found)[:, None]
+        if self.reading is None:
+            return np.asarray(numbers(cells))[:, None]
+        return np.asarray(with_commas(cells, self.reading, self.unit))[:, None]
 
 
 class LearnedColumn:
@@ -103,8 +114,10 @@ class LearnedColumn:
         self.word, self.n_words = "", 0
         self.date_formats: list[str | None] = [None, *_DATE_FORMATS]
         self.comma_styles = list(COMMA_STYLES)
-        # The first cell with a comma, as an example.
-        self.with_comma = ""
+        # The first cells with a comma and a point, as examples.
+        self.examples: dict[str, str] = {}
+        # The unit in the first cell, which must be that of all.
+        self.unit: str | None = None
         self.type: Any = None
 
     def add(self, column: Any) -> None:
@@ -113,12 +126,16 @@ class LearnedColumn:
         if _is_text(column.type):
             known = known_texts(column).drop_null()
             self.date_formats = [one for one in self.date_formats if _are_dates(known, one)]
+            if self.unit is None and len(known):
+                self.unit = unit_of(known[0].as_py())
+            unit = self.unit or ""
             self.comma_styles = [
-                one for one in self.comma_styles if with_commas(known, one) is not None
+                one for one in self.comma_styles if with_commas(known, one, unit) is not None
             ]
-            if not self.with_comma:
-                commas = known.filter(compute.match_substring(known, ","))
-                self.with_comma = commas[0].as_py() if len(commas) else ""
+            for mark in {",", "."} - self.examples.keys():
+                marked = known.filter(compute.match_substring(known, mark))
+                if len(marked):
+                    self.examples[mark] = marked[0].as_py()
             words = known.filter(compute.invert(compute.match_substring_regex(known, _NUMBER)))
             if len(words):
                 self.word, self.n_words = self.word or words[0].as_py(), self.n_words + len(words)
@@ -139,9 +156,13 @@ class LearnedColumn:
         if asked in (None, "date") and self.date_formats:
             reading = self.date_formats[0]
             return Column(name, "date", f"read as {reading}" if reading else "", reading=reading)
-        if asked in (None, "number") and len(self.comma_styles) == 1:
-            style = self.comma_styles[0]
-            return Column(name, "number", f"with {style}", reading=style)
+        # Whole numbers with a unit are the same in all styles.
+        is_clear = len(self.comma_styles) == 1 or (self.unit and not self.examples)
+        if asked in (None, "number") and self.comma_styles and is_clear:
+            style, unit = self.comma_styles[0], self.unit or ""
+            is_told = "," in self.examples or not unit
+            why = [f"in {unit}"] * bool(unit) + [f"with {style}"] * is_told
+            return Column(name, "number", " ".join(why), reading=style, unit=unit)
         if asked in (None, "category") and self.values is not None:
             return self._as_category(name, asked is not None)
         if asked is None:
@@ -160,9 +181,10 @@ class LearnedColumn:
 
     def _why(self) -> str:
         if len(self.comma_styles) > 1:
-            one = self.with_comma
-            could = f"could be {one.replace(',', '')} or {one.replace(',', '.')}"
-            return f"{one} {could}" if one else "it holds numbers"
+            one = self.examples.get(",", self.examples.get(".", "") if self.unit else "")
+            noise = [COMMA_STYLES[style][1] for style in self.comma_styles]
+            could = " or ".join(one.replace(mark, "").replace(",", ".") for mark in noise)
+            return f"{one} could be {could}" if one else "it holds numbers"
         if not _is_text(self.type):
             return f"it is of type {self.type}"
         if 0 < self.n_words < self.n_known / 2:

@@ -23,6 +23,12 @@ COMMA_STYLES = {
     "decimal commas": (r"^[+-]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?$", "."),
 }
 
+# A number with the sign of a currency, a percent sign, degrees, or, after a blank, letters.
+_MONEY, _LONGEST_NUMBER = "$€£¥₹₽₩₺", 40
+_WITH_UNIT = re.compile(
+    rf"[+-]?\s*([{_MONEY}]?)\s*[+-]?\d[\d.,\s]*?"
+    rf"(\s*[{_MONEY}%‰]|\s*°\s?[CF]?|\s[^\W\d_](?:[^\W\d_]|/){{0,9}})?"
+)
 
 # Where the first cell of a column is that is no number, and what it holds.
 _Cell = tuple[int, str]
@@ -106,10 +112,28 @@ def known_texts(column: Any) -> Any:
     return compute.if_else(missing, pa.scalar(None, pa.string()), trimmed)
 
 
-def with_commas(column: Any, style: str) -> Array | None:
-    """Return numbers that are written with commas; None where a cell is no such number."""
+def unit_of(cell: str) -> str:
+    """Return the unit that is written before or behind a number, nothing where there is none."""
+    found = _WITH_UNIT.fullmatch(cell) if len(cell) <= _LONGEST_NUMBER else None
+    units = [unit.strip() for unit in found.groups(default="") if unit] if found else []
+    return units[0] if len(units) == 1 else ""
+
+
+def with_commas(column: Any, style: str, unit: str = "") -> Array | None:
+    """Return numbers that are written with commas; None where a cell is no such number.
+
+    With a unit, which every cell must have, there may also be blanks between thousands.
+    """
     pattern, noise = COMMA_STYLES[style]
     known = known_texts(column)
+    if unit:
+        if compute.all(compute.equal(compute.count_substring(known, unit), 1)).as_py() is False:
+            return None
+        known = compute.utf8_trim_whitespace(compute.replace_substring(known, unit, ""))
+        # Of three groups of digits the second would be part of two matches.
+        for _ in range(2):
+            known = compute.replace_substring_regex(known, r"(\d)[ \xa0\x{202f}](\d{3})\b", r"\1\2")
+        known = compute.replace_substring_regex(known, r"^([+-])\s+", r"\1")
     if compute.all(compute.match_substring_regex(known, pattern)).as_py() is False:
         return None
     plain = compute.replace_substring(compute.replace_substring(known, noise, ""), ",", ".")

@@ -38,6 +38,7 @@ def open_table(
     *,
     ignore: Sequence[str] = (),
     adjust_for: Sequence[str] = (),
+    batch_key: Sequence[str] = (),
     label: str | None = None,
     missing: Missing | None = None,
     scale: Scale = "none",
@@ -67,8 +68,9 @@ def open_table(
     ----------
     path : path-like or binary file
         The file; "-" for text from standard input. An open file holds text.
-    ignore, adjust_for : sequence of str, default=()
-        Columns that are no features, or to adjust for; carried along as they are.
+    ignore, adjust_for, batch_key : sequence of str, default=()
+        Columns that are no features, or to adjust for; carried along as they are. Those of
+        `batch_key` are groups to adjust for, even where they are numbers.
     label : str, optional
         A column of classes, carried along as well.
     missing : {"error", "keep", "median", "drop-rows", "drop-columns"}, optional
@@ -159,7 +161,13 @@ def open_table(
     if transpose and (kind in ANNDATA or kind not in _ARRAYS):
         rows = _transposed(rows, most)
     source, needed = rows.file.source, rows.memory_to_hold or 0
-    carried = _columns_to_carry(rows, ignore, label, adjust_for, kinds)
+    asked = {
+        "--ignore": ignore,
+        "--label": [] if label is None else [label],
+        "--adjust-for": adjust_for,
+        "--batch-key": batch_key,
+    }
+    carried = _columns_to_carry(rows, asked, kinds)
     can_stream = rows.memory_to_hold is not None and not rows.file.is_held
     if batch_rows is not None and not can_stream:
         raise TableError(
@@ -177,9 +185,11 @@ def open_table(
         )
     fits = whole_for is not None or not can_stream or needed <= limit
     hold = fits and batch_rows is None
-    return Table(
+    table = Table(
         rows, carried, limit, missing, scale, kinds, strict, hold=hold, batch_rows=batch_rows
     )
+    table.batch_key = frozenset(batch_key)
+    return table
 
 
 def prepare(
@@ -220,7 +230,7 @@ def prepare(
     ('left out', 'it counts the rows')
     """
     rows = FrameRows(frame)
-    carried = _columns_to_carry(rows, ignore, None, (), kinds)
+    carried = _columns_to_carry(rows, {"--ignore": ignore}, kinds)
     return Table(rows, carried, available_memory(), missing, scale, kinds, strict)
 
 
@@ -268,6 +278,8 @@ def _check_names(rows: Rows) -> None:
     source, names = rows.file.source, list(rows.features)
     if ROW_NAMES in rows.row_names and ROW_NAMES in names and not rows.ambiguous:
         names.remove(ROW_NAMES)
+    values = ", or read the file with --no-header if its first line holds values"
+    values = values if rows.is_text else ""
     unnamed = [name for name in names if not name or _UNNAMED.fullmatch(name)]
     if len(unnamed) > len(names) / 2:
         raise TableError(
@@ -276,41 +288,35 @@ def _check_names(rows: Rows) -> None:
         )
     if "" in names:
         raise TableError(
-            f"{source}: column {names.index('') + 1} of {len(names)} has no name (a delimiter too "
-            "many?). Give it one, or read the file with --no-header if its first line holds values."
+            f"{source}: column {names.index('') + 1} of {len(names)} has no name"
+            f"{' (a delimiter too many?)' if rows.is_text else ''}. Give it one{values}."
         )
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise TableError(
             f"{source}: column names must differ, but {listed(twice)} occurs more than once. "
-            "Rename them, or read the file with --no-header if its first line holds values."
+            f"{rows.how_to_rename}{values}."
         )
 
 
 def _columns_to_carry(
-    rows: Rows,
-    ignore: Sequence[str],
-    label: str | None,
-    adjust_for: Sequence[str],
-    kinds: Mapping[str, Kind],
+    rows: Rows, asked: Mapping[str, Sequence[str]], kinds: Mapping[str, Kind]
 ) -> tuple[str, ...]:
-    """Return the columns that are no features, in the order of the file."""
+    """Return the columns that options say are no features, in the order of the file."""
     _check_names(rows)
     source, columns = rows.file.source, set(rows.names)
     if rows.n_rows == 0:
         raise TableError(f"{source}: {rows.empty}")
-    labels = [] if label is None else [label]
-    asked = {"--ignore": ignore, "--label": labels, "--adjust-for": adjust_for}
-    asked |= {
+    named = {
         ASKED[kind][0]: [n for n in kinds if kinds[n] == kind]
         for kind in dict.fromkeys(kinds.values())
     }
-    for option, names in asked.items():
+    for option, names in {**asked, **named}.items():
         for name in names:
             if name not in columns:
                 hint = did_you_mean(name, rows.names) or f" There are {listed(rows.names)}."
                 raise TableError(f"{source}: {option} {name!r} is no column of the table.{hint}")
-    wanted = {*rows.row_names, *ignore, *adjust_for, *labels}
+    wanted = set(rows.row_names).union(*asked.values())
     carried = tuple(name for name in rows.names if name in wanted)
     if rows.ambiguous & wanted:
         twice = listed(name for name in carried if name in rows.ambiguous)

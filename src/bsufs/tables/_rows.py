@@ -28,6 +28,8 @@ class Rows(ABC):
     ambiguous: frozenset[str] = frozenset()
     empty = "the table has no rows."
     notices: tuple[str, ...] = ()
+    # What to do about equal names.
+    how_to_rename = "Rename them"
     is_text = False
     # How many rows there are, where that is known before they are read, and at most.
     n_rows: int | None = None

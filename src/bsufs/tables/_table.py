@@ -25,7 +25,7 @@ from bsufs.tables._kinds import (
     encoded,
     in_words,
 )
-from bsufs.tables._numbers import NumericColumns
+from bsufs.tables._numbers import NumericColumns, known_texts, numbers
 from bsufs.tables._prepare import (
     Missing,
     MissingValues,
@@ -82,6 +82,9 @@ class Table:
     ['b']
     >>> write_table(table, path.with_name("small.csv"), selector.selected_features_)
     """
+
+    # Columns to adjust for that are groups, whatever they hold.
+    batch_key: frozenset[str] = frozenset()
 
     def __init__(
         self,
@@ -185,6 +188,23 @@ class Table:
         if not self.carried_names:
             return pd.DataFrame(index=range(self.n_rows))
         return pa.Table.from_batches(self.cells(self.carried_names)).to_pandas()
+
+    def known_values(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return columns to adjust for: numbers, dates as days, or the text of groups.
+
+        A file of text does not say which of its cells are text, so numbers in it are numbers.
+        """
+        cells, values = pa.Table.from_batches(self.cells(names)), {}
+        for name, column in zip(names, cells.columns, strict=True):
+            kind, found = column.type, None
+            is_text = pa.types.is_dictionary(kind) or "string" in str(kind)
+            if name not in self.batch_key and (self.rows.is_text or not is_text):
+                as_date = Column(name, "date") if pa.types.is_temporal(kind) else None
+                found = numbers(column) if as_date is None else as_date.encode(column)[:, 0]
+            if found is None:
+                found = np.array(known_texts(column).to_pylist(), dtype=object)
+            values[name] = found
+        return values
 
     def batches(self, features: ArrayLike | None = None) -> Iterator[Any]:
         """Go through the numbers as a fit takes them: missing values settled, columns scaled.

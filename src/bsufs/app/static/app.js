@@ -15,8 +15,8 @@
   // The token has become a cookie: it need not stay in sight.
   history.replaceState(null, "", "/");
 
-  const roles = { "": "as read", number: "number", category: "category", date: "date", ignore: "leave out", "never-keep": "never keep", "must-keep": "always keep", label: "label", "adjust-for": "adjust for" };
-  const carried = new Set(["ignore", "label", "adjust-for"]);
+  const roles = { "": "as read", number: "number", category: "category", date: "date", ignore: "leave out", "never-keep": "never keep", "must-keep": "always keep", label: "label", "adjust-for": "adjust for", "batch-key": "batch" };
+  const carried = new Set(["ignore", "label", "adjust-for", "batch-key"]);
   const options = () => Object.entries(roles).map(([value, text]) => new Option(text, value));
   let state = null, columns = null, given = new Map(), shownReading = 0, shownRun = 0, shownResult = 0, upload = null, timer = 0, missed = 0, isOurs = false, asked = null;
 

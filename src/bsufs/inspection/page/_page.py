@@ -156,15 +156,45 @@ def make_report(
     found = Findings(
         selector, X, feature_names, n_subsamples, subsample, random_state, n_jobs, notes, progress
     )
-    found.in_shell = command is not None
     if image_shape is not None:
         image_shape = check_image_shape(image_shape, found.n_features)
     if isinstance(comparison, pd.DataFrame):
         comparison = Comparison(comparison)
-    shown = FeatureFindings(found)
+    page = page_of(
+        FeatureFindings(found),
+        script or _script(selector, found.selector),
+        title,
+        comparison=comparison,
+        alternatives=alternatives,
+        about=about,
+        command=command,
+        image_shape=image_shape,
+    )
+    if path is not None:
+        with atomic_write(path) as stream:
+            stream.write(page.encode("utf-8"))
+    if display:
+        return ReportView(page)
+    return page if path is None else Path(path)
+
+
+def page_of(
+    shown: FeatureFindings,
+    script: str,
+    title: str | None = None,
+    *,
+    comparison: Comparison | None,
+    alternatives: Sequence[Alternative],
+    about: Mapping[str, Any] | None,
+    command: str | None,
+    image_shape: tuple[int, int] | None = None,
+) -> str:
+    """Return the page on a selection of which findings may be known already."""
+    found = shown.found
+    found.in_shell = command is not None
     others = {} if comparison is None else _other_selections(shown, comparison)
     table = (about or {}).get("Table")
-    page = rendered(
+    return rendered(
         found=shown,
         title=title or (Path(str(table)).name if table else "Selected columns"),
         verdict=verdict(shown),
@@ -178,19 +208,13 @@ def make_report(
         overlap=overlap_map({found.method: shown.support, **others}) if others else None,
         columns=packed(columns_of(shown, others)),
         command=command,
-        lines=script or _script(selector, found.selector),
+        lines=script,
         versions={
             "bsufs": bsufs.__version__,
             "Python": platform.python_version(),
             **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
         },
     )
-    if path is not None:
-        with atomic_write(path) as stream:
-            stream.write(page.encode("utf-8"))
-    if display:
-        return ReportView(page)
-    return page if path is None else Path(path)
 
 
 class ReportView:
