@@ -303,3 +303,12 @@ def test_named_components_in_batches_and_on_dask():
     array = pytest.importorskip("dask.array", reason="needs the extra dask")
     blocks = array.from_array(X, chunks=(40, 40))
     np.testing.assert_array_equal(clone(selector).fit(blocks).ranking_, held)
+
+
+@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(7), 3)])
+def test_auto_keeps_neither_copies_nor_constant_columns(groups):
+    X = np.random.default_rng(0).standard_normal((60, 6))
+    selector = ClusterAlignment(groups=groups).fit(np.hstack([X, 1 - 3 * X, np.ones((60, 9))]))
+    distinct = selector.agreement_curve_["n_features_to_select"][-1]
+    assert distinct == (6 if groups is None else 2)
+    assert set(selector.get_support(indices=True)) <= set(range(6, 12))

@@ -122,9 +122,9 @@ class ClusterAlignment(StreamedSelector):
 
     "auto" clusters the rows (512 of them at most) on the best columns alone, by three iterations of
     k-means from four of the clusterings above, and measures the agreement with all of these by
-    their mean normalized mutual information. From 128 columns, or all, the number is halved as long
-    as the agreement is within 0.02 of the best so far; at last three quarters of the number found
-    are tried.
+    their mean normalized mutual information. From 128 columns, or all distinct ones that vary, the
+    number is halved as long as the agreement is within 0.02 of the best so far; at last three
+    quarters of the number found are tried.
 
     Perfectly correlated columns come behind all distinct ones. Beyond 64 columns (or
     `n_features_to_select`) the rest is ranked by what each would add at that point.
@@ -185,16 +185,18 @@ class ClusterAlignment(StreamedSelector):
         self.cluster_shares_ = problem.by_column(shares)
         units = self._groups.among(problem.order)
         asked = self._asked_number(*self._forced_and_barred()) or 0
-        best_first = self._picked(scatter, shares, shares > by_chance, forced, units, asked)
+        knowing = shares > by_chance
+        best_first, n_distinct = self._picked(scatter, shares, knowing, forced, units, asked)
         return Scored.by_place(
             problem,
             best_first,
-            lambda best: self._fewest_that_agree(best, problem, sample, targets),
+            lambda best: self._fewest_that_agree(best, n_distinct, problem, sample, targets),
         )
 
     def _fewest_that_agree(
         self,
         best_first: Indices,
+        n_distinct: int,
         problem: ColumnProblem,
         sample: SampleOfRows,
         targets: Sequence[Indices],
@@ -202,7 +204,7 @@ class ClusterAlignment(StreamedSelector):
         """Return how many columns it takes to show the clusters as well as more would."""
         places = problem.place[best_first]
         places = places[places < problem.order.size]
-        ends = self._groups.ends(problem.order[places])
+        ends = self._groups.ends(problem.order[places])[:n_distinct]
         curve = agreement_curve(lambda n: sample.columns(places[:n]), ends, targets, sample.weight)
         self.agreement_curve_ = {
             "n_features_to_select": np.array(list(curve)),
@@ -280,8 +282,8 @@ class ClusterAlignment(StreamedSelector):
         forced: Mask,
         units: tuple[Indices, Indices],
         asked: int,
-    ) -> Indices:
-        """Return all columns, best first, those of a group behind one another."""
+    ) -> tuple[Indices, int]:
+        """Return all columns, best first and by the group, and how many groups are distinct."""
         (group, which), diagonal = units, scatter.diagonal()
         # Groups are numbered in the order of their first columns.
         first = np.flatnonzero(np.diff(np.maximum.accumulate(group), prepend=-1))
@@ -290,6 +292,7 @@ class ClusterAlignment(StreamedSelector):
         forced, varying = forced[first], np.bincount(group, diagonal) > 0
         knowing = np.bincount(group, knowing) > 0
         last = (duplicates | ~knowing | ~varying) & ~forced
+        n_distinct = int(np.count_nonzero((varying & ~duplicates) | forced))
         n_picks = min(int(np.count_nonzero(~last)), max(asked, _MOST_PICKS))
         budget = None if self._budget is None else self._budget.of(which)
         picks, gains = aligned_columns(
@@ -310,7 +313,7 @@ class ClusterAlignment(StreamedSelector):
             [picks, rest[np.lexsort((rest, -gains[rest], ~knowing[rest], duplicates[rest]))]]
         )
         place = np.argsort(order)[group]
-        return np.lexsort((np.arange(group.size), -target, place))
+        return np.lexsort((np.arange(group.size), -target, place)), n_distinct
 
 
 def most_components(n_rows: int, rank: int) -> int:
