@@ -312,3 +312,12 @@ def test_auto_keeps_neither_copies_nor_constant_columns(groups):
     distinct = selector.agreement_curve_["n_features_to_select"][-1]
     assert distinct == (6 if groups is None else 2)
     assert set(selector.get_support(indices=True)) <= set(range(6, 12))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_columns_of_noise_do_not_inflate_the_automatic_number(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((300, 100))
+    X[:, :6] += 4.0 * rng.standard_normal((3, 6))[rng.integers(3, size=300)]
+    selector = ClusterAlignment().fit(X)
+    assert set(selector.selected_features_) <= set(range(6))

@@ -11,14 +11,15 @@ from bsufs.selectors._row_sample import DistinctRows
 # Agreement counts as equal to the best when it is lower by no more than this.
 TOLERANCE = 0.02
 # Columns, rows, target clusterings to start from, and iterations of k-means, at most.
-_MOST_COLUMNS, _MOST_ROWS, _MOST_STARTS, _MAX_ITER = 128, 512, 4, 3
+_MOST_COLUMNS, _MOST_ROWS, _MOST_STARTS, _MAX_ITER = 128, 512, 4, 5
 
 
 class Agreement:
     """How well clusters of some columns agree with target clusterings, from 0 to 1.
 
-    k-means starts at some of the targets, and its clusters are compared with all of them: the mean
-    normalized mutual information, 2 I / (H + H). Clusters that the columns show stay as they are.
+    k-means starts at one row of each cluster of some targets, and its clusters are compared with
+    all targets: the mean normalized mutual information, 2 I / (H + H). A single row tells too
+    little of its cluster to bring back one that the columns do not show.
     """
 
     def __init__(self, X: Array, targets: Sequence[Indices], weight: Array | None) -> None:
@@ -29,8 +30,9 @@ class Agreement:
         self._X, self._weight = X[rows], None if weight is None else weight[rows]
         self._targets = np.stack(targets).astype(np.intp)[:, rows]
         some = np.unique(np.linspace(0, len(targets) - 1, _MOST_STARTS).round().astype(np.intp))
-        starts = self._targets[some]
-        self._starts = starts[:, None] == np.arange(starts.max() + 1)[:, None]
+        members = self._targets[some][:, None] == np.arange(self._targets.max() + 1)[:, None]
+        # The first of them; a cluster may have no member among these rows.
+        self._starts = members & (members.cumsum(axis=2) == 1)
 
     def of(self, n_columns: int) -> float:
         """Return how well clusters of the first columns agree with the targets."""

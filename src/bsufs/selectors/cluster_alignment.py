@@ -120,11 +120,11 @@ class ClusterAlignment(StreamedSelector):
     worth the sum of their :math:`b_i`. With a `budget`, each pick is the one that raises the
     alignment most per cost among those that still fit.
 
-    "auto" clusters the rows (512 of them at most) on the best columns alone, by three iterations of
-    k-means from four of the clusterings above, and measures the agreement with all of these by
-    their mean normalized mutual information. From 128 columns, or all distinct ones that vary, the
-    number is halved as long as the agreement is within 0.02 of the best so far; at last three
-    quarters of the number found are tried.
+    "auto" clusters the rows (512 of them at most) on the best columns alone, by five iterations of
+    k-means from one row of each cluster of four clusterings above, and measures the agreement with
+    all of these by their mean normalized mutual information. From 128 columns, or all distinct ones
+    that vary, the number is halved as long as the agreement is within 0.02 of the best so far; at
+    last three quarters of the number found are tried.
 
     Perfectly correlated columns come behind all distinct ones. Beyond 64 columns (or
     `n_features_to_select`) the rest is ranked by what each would add at that point.
