@@ -34,11 +34,21 @@ def test_clusters_are_compared_with_every_target():
     assert 0.25 < both < 0.75
 
 
-def test_a_cluster_that_loses_all_rows_stays_empty():
-    # Both halves of the second cluster are nearer to another center.
-    X = np.array([[0.0], [0.1], [5.0], [5.1], [0.0], [5.1]])
-    agreement = Agreement(X, [np.array([0, 0, 1, 1, 2, 2])], None).of(1)
-    assert 0.0 < agreement < 1.0
+def test_a_cluster_without_rows_stays_empty():
+    # Of a sample of the rows, some clusters may have none.
+    target = np.repeat([0, 2], 5)
+    X = 10.0 * target[:, None] + np.arange(10.0)[:, None]
+    assert Agreement(X, [target], None).of(1) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_start_does_not_remember_what_the_columns_do_not_show(seed):
+    rng = np.random.default_rng(seed)
+    X, target = rng.standard_normal((300, 60)), rng.integers(10, size=300)
+    another = rng.permutation(target)
+    here, there = (Agreement(X, [one], None).of(60) for one in (target, another))
+    unrelated = Agreement(rng.standard_normal((300, 1)), [target], None).of(1)
+    assert max(here, there) < unrelated + 0.05
 
 
 def test_a_weight_counts_like_copies_of_the_row():

@@ -23,16 +23,20 @@ class Agreement:
     """
 
     def __init__(self, X: Array, targets: Sequence[Indices], weight: Array | None) -> None:
-        # Copies of a row are all there or none of them: they count like a weight.
+        # Copies of a row count like a weight.
         distinct = DistinctRows(X, weight)
         step = -(-distinct.first.size // _MOST_ROWS)
-        rows = np.flatnonzero(distinct.group % step == 0)
-        self._X, self._weight = X[rows], None if weight is None else weight[rows]
+        rows = distinct.first[::step]
+        self._X, self._weight = (
+            X[rows],
+            None if distinct.weight is None else distinct.weight[::step],
+        )
         self._targets = np.stack(targets).astype(np.intp)[:, rows]
         some = np.unique(np.linspace(0, len(targets) - 1, _MOST_STARTS).round().astype(np.intp))
         members = self._targets[some][:, None] == np.arange(self._targets.max() + 1)[:, None]
-        # The first of them; a cluster may have no member among these rows.
-        self._starts = members & (members.cumsum(axis=2) == 1)
+        # One in the middle, in their order; a cluster may have no member among these rows.
+        middle = (members.sum(axis=2, keepdims=True) + 1) // 2
+        self._starts = members & (members.cumsum(axis=2) == middle)
 
     def of(self, n_columns: int) -> float:
         """Return how well clusters of the first columns agree with the targets."""
