@@ -74,13 +74,13 @@ def read(given: Any, console: Console) -> Input:
     if given.criterion is not None:
         name = given.criterion.replace("-", "_")
         given.criterion = one_of(name, list(CRITERIA), "--criterion")
-    if given.others is not None:
+    if given.others:
         given.others = comparison.others_than(type(selector).__name__, given.others)
     needs_all = {
         "--report": given.report_file is not None,
         f"--method {given.method}": not hasattr(selector, "fit_batches"),
         "--tune": given.tune,
-        "--compare": given.others is not None,
+        "--compare": bool(given.others),
         "--alternatives": given.alternatives > 0,
         # Also says where the extension is none that can be written.
         f"-o {given.output}": given.output is not None and needs_whole_table(given.output),
@@ -317,7 +317,7 @@ def _in_percent(scores: dict[str, float]) -> str:
 
 def compare(given: Any, selection: Selection) -> comparison.MethodComparison | None:
     """Run the other methods that were asked for, and show them beside the selection."""
-    if given.others is None:
+    if not given.others:
         return None
     document, console = selection.document, selection.found.console
     with at_most_threads(given.jobs):

@@ -84,11 +84,8 @@ class MethodOptions:
         "What decides in --tune, such as reconstruction; implies --tune.",
         autocompletion=lambda: list(import_module("bsufs.tuning.criteria").CRITERIA),
     )
-    others: list[str] | None = option(
-        "NAMES",
-        "Show other methods beside it, and random columns.",
-        "--compare",
-        callback=lambda words: options.parse_names(words) if words else None,
+    others: list[str] | None = names_option(
+        "Show other methods beside it, and random columns.", "--compare"
     )
     alternatives: int = option(
         "NUMBER", "Show so many selections for other groups of the rows.", default=0, min=0
